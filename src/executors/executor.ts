@@ -1,0 +1,80 @@
+import type { Plan } from "../plan/plan.ts";
+import type { MatrixSource } from "../weights/matrix-source.ts";
+
+/** Rows of one sequence in a step: consecutive rows, consecutive positions. */
+export interface StepSegment {
+  readonly rows: number;
+  /** Position of the first row in its sequence; everything before it is in the cache. */
+  readonly position: number;
+  /** Cache blocks of the sequence in order, at least ⌈(position + rows) / 16⌉. Block ids are below the runner's count. */
+  readonly blocks: Int32Array;
+}
+
+/** What one step computes: the tokens of all segments, one after another. */
+export interface StepBatch {
+  readonly tokenIds: Int32Array;
+  readonly segments: readonly StepSegment[];
+  /** Rows whose logits are wanted, ascending; may be empty. */
+  readonly logitRows: Int32Array;
+}
+
+export interface RunnerMemory {
+  readonly weightBytes: number;
+  readonly arenaBytes: number;
+  readonly cacheBytes: number;
+}
+
+/** A plan with its weights in an executor's memory, ready to step. */
+export interface PlanRunner {
+  readonly plan: Plan;
+  readonly executor: ExecutorInfo;
+  readonly memory: RunnerMemory;
+  /** Makes room for at least `count` cache blocks; contents stay. Throws ERR_MEMORY when it cannot be had. */
+  ensureBlocks(count: number): void;
+  /**
+   * Runs one step; one at a time. Resolves to the logits, f32 [logitRows, vocabulary], valid until the next step.
+   * Throws ERR_ARGUMENT for a batch that does not fit the plan and ERR_DISPOSED after dispose.
+   */
+  step(batch: StepBatch): Promise<Float32Array>;
+  /** Frees everything. Safe at any moment and more than once; a step under way rejects with ERR_DISPOSED. */
+  dispose(): Promise<void>;
+}
+
+/** Where a plan's weights come from, by the names the plan uses. */
+export interface WeightSet {
+  matrix(name: string): MatrixSource;
+  vector(name: string): Promise<Float32Array>;
+}
+
+export interface ExecutorInfo {
+  readonly name: "reference" | "wasm" | "native";
+  /** The instruction set in use, for example "relaxed-simd". */
+  readonly kernel: string;
+  readonly threads: number;
+  /** Why this one, in a few words, and what was not taken. */
+  readonly reason: string;
+  readonly rejected: readonly Rejected[];
+}
+
+export interface Rejected {
+  readonly kernel: string;
+  readonly reason: string;
+}
+
+export interface LoadOptions {
+  /** Threads to compute with; the executor's own choice when absent. */
+  readonly threads?: number;
+  /** Force a kernel by name; ERR_EXECUTOR with the reason when it cannot run here. */
+  readonly kernel?: string;
+  readonly signal?: AbortSignal;
+  /** Weight bytes packed so far and in all. */
+  readonly onProgress?: (packedBytes: number, totalBytes: number) => void;
+}
+
+/** Interprets plans. All executors give the same bits: docs/arithmetic.md. */
+export interface Executor {
+  readonly name: ExecutorInfo["name"];
+  /** Undefined where the executor can run here, else the reason it cannot. */
+  unavailable(): Promise<string | undefined>;
+  load(plan: Plan, weights: WeightSet, options?: LoadOptions): Promise<PlanRunner>;
+}

@@ -1,0 +1,280 @@
+import { HalfbyteError } from "../errors.ts";
+import type { PackedLayout } from "../weights/packed-layout.ts";
+import { assignArena, type Lifetime } from "./arena.ts";
+import { cacheLayout } from "./cache-layout.ts";
+import type { Graph, Value } from "./graph.ts";
+import { type Lowered, type LoweredOp, lower, type QuantizedValue } from "./lower.ts";
+import type {
+  ActivationMode,
+  CacheType,
+  LinearPart,
+  Plan,
+  PlanMatrix,
+  PlanOp,
+  QuantizedBuffer,
+  RowBuffer,
+} from "./plan.ts";
+import { markSync } from "./sync.ts";
+
+export interface CompileOptions {
+  /** Default "a8". */
+  readonly activations?: ActivationMode;
+  /** Tokens one step can take: a longer prompt goes in several steps. Default 128. */
+  readonly maxRows?: number;
+  /** Rows of logits one step can give. Default 1. */
+  readonly maxLogitRows?: number;
+  /** Default "f16". */
+  readonly cacheType?: CacheType;
+}
+
+type Storage = Value | QuantizedValue;
+
+/**
+ * Compiles a model's graph: fusion, memory by liveness, and the places where threads must wait for each other.
+ *
+ * @throws ERR_MISSING, ERR_SHAPE where weights and graph disagree.
+ */
+export function compile(
+  graph: Graph,
+  layouts: ReadonlyMap<string, PackedLayout>,
+  vectorLengths: ReadonlyMap<string, number>,
+  options: CompileOptions = {},
+): Plan {
+  const { activations = "a8", maxRows = 128, maxLogitRows = 1, cacheType = "f16" } = options;
+  const output = graph.output;
+  if (!output) throw new HalfbyteError("ERR_ARGUMENT", "the graph has no output");
+  const lowered = lower(graph, layouts, activations);
+  const rowCount = (storage: Storage): number => (baseOf(storage).rows === "tokens" ? maxRows : maxLogitRows);
+  const memory = assignMemory(lowered, output, rowCount);
+
+  const matrices: PlanMatrix[] = [];
+  const matrixNumber = numbering((name: string) => {
+    const layout = layouts.get(name);
+    if (!layout) throw new HalfbyteError("ERR_MISSING", "the model needs this weight", { place: name });
+    matrices.push({ name, layout });
+  });
+  const vectors: { name: string; length: number }[] = [];
+  const vectorNumber = numbering((name: string) => {
+    const length = vectorLengths.get(name);
+    if (length === undefined) throw new HalfbyteError("ERR_MISSING", "the model needs this vector", { place: name });
+    vectors.push({ name, length });
+  });
+  const vector = (name: string, length: number): number => {
+    const number = vectorNumber(name);
+    if (vectors[number]!.length !== length)
+      throw new HalfbyteError("ERR_SHAPE", "vector does not fit the model's sizes", {
+        place: name,
+        expected: `${length}`,
+        got: `${vectors[number]!.length}`,
+      });
+    return number;
+  };
+
+  const row = (value: Value): RowBuffer => ({
+    kind: "f32",
+    name: value.name,
+    offset: memory.offsetOf(value),
+    stride: strideOf(value),
+    width: value.width,
+  });
+  const quantizedRow = (value: QuantizedValue): QuantizedBuffer => ({
+    kind: "quantized",
+    name: `quantized(${value.of.name})`,
+    offset: memory.offsetOf(value),
+    ...quantizedShape(value),
+  });
+  const build = (op: LoweredOp): PlanOp => {
+    const rows = rowsOf(op);
+    const sync = false;
+    switch (op.op) {
+      case "embed":
+        return {
+          op: "embed",
+          rows,
+          sync,
+          matrix: embedding(op, layouts, matrixNumber),
+          out: row(op.out),
+          multiplier: op.multiplier,
+        };
+      case "gather":
+        return { op: "gather", rows, sync, input: row(op.input), out: row(op.out) };
+      case "norm": {
+        const { heads, eps, residual } = op;
+        const weight = vector(op.weight, op.input.width / heads);
+        return {
+          op: "norm",
+          rows,
+          sync,
+          input: row(op.input),
+          out: row(op.out),
+          weight,
+          heads,
+          eps,
+          residual: residual && row(residual),
+        };
+      }
+      case "quantize":
+        return { op: "quantize", rows, sync, input: row(op.input), out: quantizedRow(op.out) };
+      case "linear": {
+        const input = "of" in op.input ? quantizedRow(op.input) : row(op.input);
+        const parts = op.parts.map(
+          (part): LinearPart => ({
+            matrix: matrixNumber(part.weight),
+            bias: part.bias === undefined ? undefined : vector(part.bias, part.out.width),
+            out: row(part.out),
+            residual: part.residual && row(part.residual),
+            run: part.run,
+          }),
+        );
+        return { op: "linear", rows, sync, input, parts };
+      }
+      case "rope": {
+        const { heads, headSize, table, pairing } = op;
+        const { rotary } = graph.ropeTables[table]!;
+        return { op: "rope", rows, sync, buffer: row(op.value), heads, headSize, rotary, table, pairing };
+      }
+      case "store":
+        return { op: "store", rows, sync, layer: op.layer, k: row(op.k), v: row(op.v) };
+      case "attention": {
+        const { window = 0, softCap = 0, ...shape } = op.shape;
+        return {
+          op: "attention",
+          rows,
+          sync,
+          layer: op.layer,
+          q: row(op.q),
+          out: row(op.out),
+          window,
+          softCap,
+          ...shape,
+        };
+      }
+      case "gate":
+        return { op: "gate", rows, sync, gate: row(op.gate), up: row(op.up), out: row(op.out), kind: op.kind };
+      case "add":
+        return { op: "add", rows, sync, a: row(op.a), b: row(op.b), out: row(op.out) };
+    }
+  };
+
+  const ops = markSync(lowered.ops.map(build), maxRows, maxLogitRows);
+  return {
+    activations,
+    ops,
+    matrices,
+    vectors,
+    ropeTables: graph.ropeTables,
+    cache: graphCache(graph, cacheType),
+    arenaBytes: memory.bytes,
+    maxRows,
+    maxLogitRows,
+    logits: row(output),
+    vocabularySize: output.width,
+  };
+}
+
+function embedding(
+  op: Extract<LoweredOp, { op: "embed" }>,
+  layouts: ReadonlyMap<string, PackedLayout>,
+  matrixNumber: (name: string) => number,
+): number {
+  const number = matrixNumber(op.weight);
+  const { K } = layouts.get(op.weight)!;
+  if (K !== op.out.width)
+    throw new HalfbyteError("ERR_SHAPE", "embedding does not fit the model's width", {
+      place: op.weight,
+      expected: `${op.out.width}`,
+      got: `${K}`,
+    });
+  return number;
+}
+
+function graphCache(graph: Graph, type: CacheType): Plan["cache"] {
+  const attention = graph.ops.filter((op) => op.op === "attention");
+  const { kvHeads = 1, headSize = 16 } = attention[0]?.shape ?? {};
+  if (attention.some(({ shape }) => shape.kvHeads !== kvHeads || shape.headSize !== headSize))
+    throw new HalfbyteError("ERR_UNSUPPORTED", "layers with different key-value heads");
+  return cacheLayout(1 + Math.max(-1, ...attention.map((op) => op.layer)), kvHeads, headSize, type);
+}
+
+function numbering(onNew: (name: string) => void): (name: string) => number {
+  const numbers = new Map<string, number>();
+  return (name) => {
+    const known = numbers.get(name);
+    if (known !== undefined) return known;
+    onNew(name);
+    numbers.set(name, numbers.size);
+    return numbers.size - 1;
+  };
+}
+
+interface Memory {
+  readonly bytes: number;
+  offsetOf(storage: Storage): number;
+}
+
+function assignMemory({ ops, sameMemory }: Lowered, output: Value, rowCount: (s: Storage) => number): Memory {
+  const lifetimes = new Map<Storage, Lifetime>();
+  const home = (storage: Storage): Storage => ("of" in storage ? storage : (sameMemory.get(storage) ?? storage));
+  const touch = (storage: Storage, at: number): void => {
+    const owner = home(storage);
+    const known = lifetimes.get(owner);
+    if (known) known.last = Math.max(known.last, at);
+    else lifetimes.set(owner, { bytes: rowCount(owner) * strideOf(owner), first: at, last: at });
+  };
+  ops.forEach((op, at) => {
+    for (const storage of touched(op)) touch(storage, at);
+  });
+  touch(output, ops.length);
+  const { offsets, bytes } = assignArena([...lifetimes.values()]);
+  return { bytes, offsetOf: (storage) => offsets.get(lifetimes.get(home(storage))!)! };
+}
+
+function touched(op: LoweredOp): Storage[] {
+  switch (op.op) {
+    case "embed":
+      return [op.out];
+    case "norm":
+      return [op.input, op.out, ...(op.residual ? [op.residual] : [])];
+    case "linear":
+      return [op.input, ...op.parts.flatMap((part) => [part.out, ...(part.residual ? [part.residual] : [])])];
+    case "rope":
+      return [op.value];
+    case "store":
+      return [op.k, op.v];
+    case "attention":
+      return [op.q, op.out];
+    case "gate":
+      return [op.gate, op.up, op.out];
+    case "add":
+      return [op.a, op.b, op.out];
+    default:
+      return [op.input, op.out];
+  }
+}
+
+function baseOf(storage: Storage): Value {
+  return "of" in storage ? storage.of : storage;
+}
+
+/** The rows an op works on: those of what it writes. */
+function rowsOf(op: LoweredOp): Value["rows"] {
+  if (op.op === "linear") return op.parts[0]!.out.rows;
+  if (op.op === "rope") return op.value.rows;
+  if (op.op === "store") return op.k.rows;
+  if (op.op === "quantize") return op.input.rows;
+  return op.out.rows;
+}
+
+const roundUp = (bytes: number): number => Math.ceil(bytes / 64) * 64;
+
+function strideOf(storage: Storage): number {
+  return "of" in storage ? quantizedShape(storage).stride : roundUp(storage.width * 4);
+}
+
+function quantizedShape({ of, group, run }: QuantizedValue): Omit<QuantizedBuffer, "kind" | "name" | "offset"> {
+  const K = of.width;
+  const paddedK = Math.ceil(K / 32) * 32;
+  const scaleAt = roundUp(paddedK * 2);
+  const sumAt = scaleAt + roundUp(Math.ceil(K / group) * 4);
+  return { stride: sumAt + roundUp(Math.ceil(K / run) * 4), K, paddedK, group, run, scaleAt, sumAt };
+}

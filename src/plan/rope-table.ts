@@ -1,0 +1,88 @@
+import { pow64, sinCos64 } from "../arithmetic/functions64.ts";
+
+/** Angles of a rotary embedding: position · base^(−2i / rotary), i < rotary / 2, changed by a scaling. */
+export interface RopeSpec {
+  /** Dims of a head that turn; the rest pass. */
+  readonly rotary: number;
+  readonly base: number;
+  readonly scaling?: RopeScaling;
+}
+
+export type RopeScaling =
+  /** All frequencies ÷ factor. */
+  | { readonly type: "linear"; readonly factor: number }
+  /** Llama 3.1: low frequencies ÷ factor, high ones kept, those between blended by wavelength. */
+  | {
+      readonly type: "llama3";
+      readonly factor: number;
+      readonly lowFrequencyFactor: number;
+      readonly highFrequencyFactor: number;
+      readonly originalContext: number;
+    }
+  /** One divisor per frequency, as a GGUF file's rope_freqs tensor has them. */
+  | { readonly type: "divisors"; readonly divisors: readonly number[] };
+
+/** Inverse frequencies in f64, [rotary / 2]. */
+export function inverseFrequencies(spec: RopeSpec): Float64Array {
+  const half = spec.rotary / 2;
+  const out = new Float64Array(half);
+  for (let i = 0; i < half; i++) out[i] = scaled(1 / pow64(spec.base, (2 * i) / spec.rotary), i, spec.scaling);
+  return out;
+}
+
+function scaled(frequency: number, i: number, scaling: RopeScaling | undefined): number {
+  switch (scaling?.type) {
+    case undefined:
+      return frequency;
+    case "linear":
+      return frequency / scaling.factor;
+    case "divisors":
+      return frequency / scaling.divisors[i]!;
+    case "llama3": {
+      const { factor, lowFrequencyFactor: low, highFrequencyFactor: high, originalContext } = scaling;
+      const wavelength = (2 * Math.PI) / frequency;
+      if (wavelength < originalContext / high) return frequency;
+      if (wavelength > originalContext / low) return frequency / factor;
+      const smooth = (originalContext / wavelength - low) / (high - low);
+      return ((1 - smooth) * frequency) / factor + smooth * frequency;
+    }
+  }
+}
+
+/** Cosines and sines by position, made once and kept: arithmetic rule 6. */
+export class RopeTable {
+  readonly rotary: number;
+  readonly #frequencies: Float64Array;
+  #rows: Float32Array;
+  #known = 0;
+
+  constructor(spec: RopeSpec) {
+    this.rotary = spec.rotary;
+    this.#frequencies = inverseFrequencies(spec);
+    this.#rows = new Float32Array(64 * spec.rotary);
+  }
+
+  /** f32 [rotary]: cosines of all angles of the position, then sines. */
+  row(position: number): Float32Array {
+    if (position >= this.#known) this.#extend(position + 1);
+    return this.#rows.subarray(position * this.rotary, (position + 1) * this.rotary);
+  }
+
+  #extend(count: number): void {
+    if (count * this.rotary > this.#rows.length) {
+      const larger = new Float32Array(Math.max(count, this.#known * 2) * this.rotary);
+      larger.set(this.#rows.subarray(0, this.#known * this.rotary));
+      this.#rows = larger;
+    }
+    const half = this.rotary / 2;
+    const pair = new Float64Array(2);
+    for (; this.#known < count; this.#known++) {
+      const at = this.#known * this.rotary;
+      for (let i = 0; i < half; i++) {
+        sinCos64(this.#known * this.#frequencies[i]!, pair);
+        this.#rows[at + i] = pair[1]!;
+        this.#rows[at + half + i] = pair[0]!;
+      }
+    }
+  }
+}
