@@ -1,0 +1,67 @@
+import { HalfbyteError } from "../../errors.ts";
+import type { FloatType, Matrix } from "../../weights/quantized-matrix.ts";
+import { matrixRowToFloat } from "../../weights/unpack.ts";
+import { decodeFloats, floatMatrix } from "../float-values.ts";
+import * as kQuants from "./k-quants.ts";
+import * as legacy from "./legacy-quants.ts";
+import type { GgmlType } from "./types.ts";
+
+const floatTypes: ReadonlyMap<string, FloatType> = new Map([
+  ["F32", "f32"],
+  ["F16", "f16"],
+  ["BF16", "bf16"],
+]);
+
+const decoders: ReadonlyMap<string, (bytes: Uint8Array) => legacy.Decoded> = new Map([
+  ["Q4_0", legacy.decodeQ4_0],
+  ["Q4_1", legacy.decodeQ4_1],
+  ["Q5_0", legacy.decodeQ5_0],
+  ["Q5_1", legacy.decodeQ5_1],
+  ["Q8_0", legacy.decodeQ8_0],
+  ["IQ4_NL", legacy.decodeIQ4_NL],
+  ["MXFP4", legacy.decodeMXFP4],
+  ["Q2_K", kQuants.decodeQ2_K],
+  ["Q3_K", kQuants.decodeQ3_K],
+  ["Q4_K", kQuants.decodeQ4_K],
+  ["Q5_K", kQuants.decodeQ5_K],
+  ["Q6_K", kQuants.decodeQ6_K],
+  ["IQ4_XS", kQuants.decodeIQ4_XS],
+]);
+
+/**
+ * N whole rows of ggml blocks as a matrix [N, K] that gives the same weights bit for bit; N may be 0.
+ * Throws ERR_SHAPE when the bytes do not fit the shape, ERR_UNSUPPORTED for a type that is only listed.
+ */
+export function decodeToMatrix(type: GgmlType, bytes: Uint8Array, N: number, K: number): Matrix {
+  checkShape(type, bytes, N, K);
+  const floatType = floatTypes.get(type.name);
+  if (floatType) return floatMatrix(floatType, bytes, N, K);
+  const decode = decoders.get(type.name);
+  if (!decode) throw undecodable(type);
+  return { kind: "quantized", N, K, ...decode(bytes) };
+}
+
+/** Whole blocks to f32, `out.length` elements: the bits ggml's own reference gives. Throws as `decodeToMatrix`. */
+export function decodeToFloat(type: GgmlType, bytes: Uint8Array, out: Float32Array): void {
+  checkShape(type, bytes, 1, out.length);
+  const floatType = floatTypes.get(type.name);
+  if (floatType) decodeFloats(floatType, bytes, out);
+  else matrixRowToFloat(decodeToMatrix(type, bytes, 1, out.length), 0, out);
+}
+
+function checkShape(type: GgmlType, bytes: Uint8Array, N: number, K: number): void {
+  const rowBytes = (K / type.blockSize) * type.blockBytes;
+  const whole = Number.isInteger(N) && Number.isInteger(K) && N >= 0 && K >= 0 && K % type.blockSize === 0;
+  if (whole && bytes.byteLength === N * rowBytes) return;
+  throw new HalfbyteError("ERR_SHAPE", `bytes of ${type.name} do not fit the shape [${N}, ${K}]`, {
+    expected: whole ? `${N * rowBytes} bytes` : `rows of whole blocks of ${type.blockSize}`,
+    got: whole ? `${bytes.byteLength} bytes` : `rows of ${K}`,
+  });
+}
+
+function undecodable(type: GgmlType): HalfbyteError {
+  return new HalfbyteError("ERR_UNSUPPORTED", `tensors of type ${type.name} cannot be decoded`, {
+    expected: `one of ${[...floatTypes.keys(), ...decoders.keys()].join(", ")}`,
+    remedy: "use another file of this model",
+  });
+}
