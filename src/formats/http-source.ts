@@ -35,7 +35,7 @@ const MAX_RETRY_DELAY_MS = 10_000;
  */
 export async function openHttpSource(url: string | URL, options: HttpSourceOptions = {}): Promise<ByteSource> {
   const { retries = 4, retryDelayMs = 500, stallMs = 30_000, signal } = options;
-  const address = new URL(url, globalThis.location?.href);
+  const address = addressOf(url);
   // Signed addresses carry secrets in the query: messages show none of it.
   const name = address.origin === "null" ? address.protocol : address.origin + address.pathname;
   const closing = new AbortController();
@@ -124,6 +124,14 @@ export async function openHttpSource(url: string | URL, options: HttpSourceOptio
   // The size stands in every answer to a range request; asking for one byte works where HEAD is forbidden.
   await read(0, new Uint8Array(1));
   return guardedSource(name, revision!.size, read, () => closing.abort());
+}
+
+function addressOf(url: string | URL): URL {
+  try {
+    return new URL(url, globalThis.location?.href);
+  } catch (cause) {
+    throw new HalfbyteError("ERR_ARGUMENT", "not a URL", { got: String(url), cause });
+  }
 }
 
 /** The revision of an answer to `bytes=first-last`; throws what is wrong with it. */
