@@ -1,0 +1,89 @@
+import { HalfbyteError } from "../errors.ts";
+
+/** Tensors of a layer in a file's own names. Matrices go by their stem: `.weight` and `.bias` are added to it. */
+export interface LayerNames {
+  readonly attentionNorm: string;
+  readonly q: string;
+  readonly k: string;
+  readonly v: string;
+  readonly output: string;
+  readonly qNorm: string;
+  readonly kNorm: string;
+  readonly postAttentionNorm: string;
+  readonly mlpNorm: string;
+  readonly gate: string;
+  readonly up: string;
+  readonly down: string;
+  readonly postMlpNorm: string;
+}
+
+export interface DecoderNames {
+  readonly embedding: string;
+  readonly finalNorm: string;
+  readonly output: string;
+  layer(l: number): LayerNames;
+}
+
+/** Source: gguf-py/gguf/constants.py of llama.cpp. */
+export const ggufNames: DecoderNames = {
+  embedding: "token_embd.weight",
+  finalNorm: "output_norm.weight",
+  output: "output.weight",
+  layer(l) {
+    const of = (name: string): string => `blk.${l}.${name}`;
+    return {
+      attentionNorm: of("attn_norm.weight"),
+      q: of("attn_q"),
+      k: of("attn_k"),
+      v: of("attn_v"),
+      output: of("attn_output"),
+      qNorm: of("attn_q_norm.weight"),
+      kNorm: of("attn_k_norm.weight"),
+      postAttentionNorm: of("post_attention_norm.weight"),
+      mlpNorm: of("ffn_norm.weight"),
+      gate: of("ffn_gate"),
+      up: of("ffn_up"),
+      down: of("ffn_down"),
+      postMlpNorm: of("post_ffw_norm.weight"),
+    };
+  },
+};
+
+/** Where the decoder stands in a checkpoint: alone, or inside a model that also sees (two generations of names). */
+const PREFIXES = ["model.", "language_model.model.", "model.language_model."];
+
+/**
+ * Names of transformers' decoders. The norm before the feed-forward part is called after attention unless there are
+ * norms after the parts too. Throws ERR_MISSING where the checkpoint has no embedding.
+ */
+export function huggingFaceNames(has: (name: string) => boolean, postNorms: boolean): DecoderNames {
+  const prefix = PREFIXES.find((each) => has(`${each}embed_tokens.weight`));
+  if (prefix === undefined)
+    throw new HalfbyteError("ERR_MISSING", "the checkpoint has no embedding", {
+      place: "model.embed_tokens.weight",
+      remedy: "is it a language model in the layout of transformers?",
+    });
+  return {
+    embedding: `${prefix}embed_tokens.weight`,
+    finalNorm: `${prefix}norm.weight`,
+    output: prefix.startsWith("language_model.") ? "language_model.lm_head.weight" : "lm_head.weight",
+    layer(l) {
+      const of = (name: string): string => `${prefix}layers.${l}.${name}`;
+      return {
+        attentionNorm: of("input_layernorm.weight"),
+        q: of("self_attn.q_proj"),
+        k: of("self_attn.k_proj"),
+        v: of("self_attn.v_proj"),
+        output: of("self_attn.o_proj"),
+        qNorm: of("self_attn.q_norm.weight"),
+        kNorm: of("self_attn.k_norm.weight"),
+        postAttentionNorm: of("post_attention_layernorm.weight"),
+        mlpNorm: of(postNorms ? "pre_feedforward_layernorm.weight" : "post_attention_layernorm.weight"),
+        gate: of("mlp.gate_proj"),
+        up: of("mlp.up_proj"),
+        down: of("mlp.down_proj"),
+        postMlpNorm: of("post_feedforward_layernorm.weight"),
+      };
+    },
+  };
+}
