@@ -2,7 +2,7 @@
  * exp, log, pow, sin and cos in f64 from + − × ÷ and bit operations alone, so that every JavaScript engine gives the
  * same bits; `Math.exp` and its like differ in the last bits between engines. Arithmetic rules 6 and 9.
  *
- * The polynomials are the Taylor series, cut where the next term is below 5e-18 on the reduced range. The reductions
+ * The polynomials are the Taylor series, cut where the next term is below 5e-17 on the reduced range. The reductions
  * subtract constants cut in parts with trailing zero bits, so that the products are exact (Cody and Waite, 1980).
  */
 
@@ -16,36 +16,34 @@ const double = new Float64Array(1);
 const words = new Int32Array(double.buffer);
 const HIGH_WORD = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
 
-/** 2^n, −1022 ≤ n ≤ 1023. */
-function powerOfTwo(n: number): number {
-  words[1 - HIGH_WORD] = 0;
-  words[HIGH_WORD] = (n + 1023) << 20;
-  return double[0]!;
+// 2^-540 to 2^515: two of them make any power that a result needs, subnormals too.
+const POWERS_OF_TWO = new Float64Array(1056);
+POWERS_OF_TWO[540] = 1;
+for (let i = 541; i < 1056; i++) POWERS_OF_TWO[i] = POWERS_OF_TWO[i - 1]! * 2;
+for (let i = 539; i >= 0; i--) POWERS_OF_TWO[i] = POWERS_OF_TWO[i + 1]! / 2;
+
+// 2^(j/64), by the Taylor series; a last unit wrong here is a last unit wrong in the result.
+const ROOTS_OF_TWO = new Float64Array(64);
+for (let j = 0; j < 64; j++) {
+  let power = 0;
+  for (let k = 20; k > 0; k--) power = ((1 + power) * (j * (Math.LN2 / 64))) / k;
+  ROOTS_OF_TWO[j] = 1 + power;
 }
 
-/** e^(x + low), |low| far below |x|. */
+/** e^(x + low), |low| far below |x|: 2^(n/64) from two tables, the rest, at most ln 2 / 128, by a short polynomial. */
 function expOfSum(x: number, low: number): number {
   if (!(x < 709.782712893384)) return x + Infinity;
   if (x < -745.1332191019412) return 0;
-  const n = x * LOG2_E + ROUND_MAGIC - ROUND_MAGIC;
-  const high = x - n * LN2_HIGH;
-  const rest = n * LN2_LOW - low;
-  const r = high - rest;
-  const lost = high - r - rest;
-  let p = r * (1 / 6227020800) + 1 / 479001600;
-  p = p * r + 1 / 39916800;
-  p = p * r + 1 / 3628800;
-  p = p * r + 1 / 362880;
-  p = p * r + 1 / 40320;
-  p = p * r + 1 / 5040;
-  p = p * r + 1 / 720;
-  p = p * r + 1 / 120;
-  p = p * r + 1 / 24;
+  const n = x * (LOG2_E * 64) + ROUND_MAGIC - ROUND_MAGIC;
+  const r = x - n * (LN2_HIGH / 64) - (n * (LN2_LOW / 64) - low);
+  let p = r * (1 / 120) + 1 / 24;
   p = p * r + 1 / 6;
   p = p * r + 1 / 2;
-  const y = 1 + (r + (p * r * r + lost));
-  const half = n >> 1;
-  return y * powerOfTwo(half) * powerOfTwo(n - half);
+  const root = ROOTS_OF_TWO[n & 63]!;
+  const y = root + root * (r + p * r * r);
+  const exponent = n >> 6;
+  const half = exponent >> 1;
+  return y * POWERS_OF_TWO[half + 540]! * POWERS_OF_TWO[exponent - half + 540]!;
 }
 
 /** e^x, within 4e-16 relative where the result is normal. */
