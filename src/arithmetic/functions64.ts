@@ -93,7 +93,7 @@ function logParts(x: number): void {
   logLow = high - logHigh + low;
 }
 
-/** ln x, within 2e-16 relative; −Infinity for 0, NaN below. */
+/** ln x, within 3e-16 relative; −Infinity for 0, NaN below. */
 export function log64(x: number): number {
   if (!(x > 0)) return x === 0 ? -Infinity : Number.NaN;
   if (x === Infinity) return x;

@@ -189,6 +189,12 @@ describe("candidates", () => {
     expect(idsOf(candidates)).toEqual([0, 2]);
   });
 
+  it("leave when their weight is 0 in f32, so that no filter can end on them alone", () => {
+    const candidates = filled([0, -103, -104, -200, -800], 1);
+    expect(idsOf(candidates)).toEqual([0, 1]);
+    expect(Math.min(...candidates.weights.subarray(0, 2))).toBeGreaterThan(0);
+  });
+
   it("are the same however many came before", () => {
     const reused = new Candidates();
     const scan = new LogitScan();

@@ -63,7 +63,7 @@ export class Candidates {
     const { ids, distances, weights } = this;
     let kept = 0;
     for (let i = 0; i < this.count; i++) {
-      const weight = exp64(-distances[i]! / temperature);
+      const weight = Math.fround(exp64(-distances[i]! / temperature));
       if (weight === 0) continue;
       ids[kept] = ids[i]!;
       distances[kept] = distances[i]!;
