@@ -190,11 +190,11 @@ function validatorOf(headers: IncomingHttpHeaders): string | undefined {
 
 function contentLength(headers: IncomingHttpHeaders): number | undefined {
   const value = headers["content-length"];
-  return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
+  return value !== undefined && /^\d{1,20}$/.test(value) ? Number(value) : undefined;
 }
 
 function contentRange(headers: IncomingHttpHeaders): { start: number; total: number | undefined } | undefined {
-  const match = /^bytes (\d{1,15})-\d{1,15}\/(?:(\d{1,15})|\*)$/.exec(headers["content-range"] ?? "");
+  const match = /^bytes (\d{1,20})-\d{1,20}\/(?:(\d{1,20})|\*)$/.exec(headers["content-range"] ?? "");
   if (!match) return undefined;
   return { start: Number(match[1]), total: match[2] === undefined ? undefined : Number(match[2]) };
 }

@@ -8,6 +8,7 @@ const REMEDIES: Readonly<Record<string, readonly [problem: string, remedy: strin
   EROFS: ["the file system is read-only", "set HALFBYTE_CACHE to a folder that can be written"],
   EFBIG: ["the file system does not hold files of this size", "set HALFBYTE_CACHE to a folder on another disk"],
   ENAMETOOLONG: ["the path is too long", "set HALFBYTE_CACHE to a folder with a shorter path"],
+  EEXIST: ["a file is in the way of a folder", "set HALFBYTE_CACHE to another folder"],
   ENOTDIR: ["a part of the path is a file, not a folder", "set HALFBYTE_CACHE to another folder"],
 };
 

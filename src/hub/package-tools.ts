@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import type { Environment } from "./environment.ts";
@@ -61,7 +61,9 @@ export async function downloadTarball(spec: PackageSpec, request: PackageDownloa
   const text = spec.version === undefined ? spec.name : `${spec.name}@${spec.version}`;
   const cache = join(request.staging, "cache");
   const options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", `--cache=${cache}`];
-  const args = ["pack", ...options, "--fetch-retries=2", "--pack-destination=.", "--", text];
+  // npm's own pauses grow to a minute; without a network the answer should come in seconds.
+  const retries = ["--fetch-retries=2", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000"];
+  const args = ["pack", ...options, ...retries, "--pack-destination=.", "--", text];
   const place = `npm:${text}`;
   await runTool([npmCommand(request.environment, args)], request, {
     place,
@@ -109,6 +111,8 @@ async function runTool(
     }
   } finally {
     stopWatching();
+    await rm(temporary, { recursive: true, force: true });
+    await rmdir(staging).catch(() => {}); // unless something was downloaded
   }
   throw new HalfbyteError("ERR_MISSING", `${words.tool} was not found`, { place: words.place, remedy: words.remedy });
 }

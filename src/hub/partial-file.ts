@@ -159,9 +159,10 @@ export class PartialFile {
     return { name, bytes: this.#bytes, sha256 };
   }
 
-  /** Leaves the bytes for a later try. */
+  /** Leaves the bytes, if there are any, for a later try. */
   async close(): Promise<void> {
-    await this.#handle.close();
+    if (this.#bytes === 0) await this.discard();
+    else await this.#handle.close();
   }
 
   async discard(): Promise<void> {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import { ALIASES } from "./aliases.ts";
@@ -140,7 +140,10 @@ async function fetchLocked(
   } catch (error) {
     throw ioError(error, folder);
   }
-  const { fetched, failures } = await tryInOrder(plan, folder, context, report);
+  const { fetched, failures } = await tryInOrder(plan, folder, context, report).catch(async (error) => {
+    await rmdir(folder).catch(() => {}); // unless something was kept for the next try
+    throw error;
+  });
   const manifest = manifestOf(plan, fetched);
   await writeManifest(folder, manifest);
   await removeOthers(folder, fetched);
@@ -175,17 +178,16 @@ async function tryInOrder(
 }
 
 function allFailed(plan: Plan, failures: readonly SourceFailure[]): HalfbyteError {
-  const lines = failures.map(({ source, error }, i) => `\n  ${i + 1}. ${source}: ${(error as Error).message}`);
+  const lines = failures.map(({ source, error }, i) => {
+    const { message } = error as Error;
+    return `\n  ${i + 1}. ${message.startsWith(source) ? message : `${source}: ${message}`}`;
+  });
   const damaged = failures.every(({ error }) => error instanceof HalfbyteError && error.code === "ERR_HASH");
-  return new HalfbyteError(
-    damaged ? "ERR_HASH" : "ERR_NETWORK",
-    `no source could give this model:${lines.join("")}\n`,
-    {
-      place: plan.name,
-      remedy: "mend one of them, or give the path of a file that you have",
-      cause: new AggregateError(failures.map(({ error }) => error)),
-    },
-  );
+  return new HalfbyteError(damaged ? "ERR_HASH" : "ERR_NETWORK", "no source could give this model", {
+    place: plan.name,
+    remedy: `mend one of these, or give the path of a file that you have:${lines.join("")}`,
+    cause: new AggregateError(failures.map(({ error }) => error)),
+  });
 }
 
 function manifestOf(plan: Plan, fetched: FetchedModel): Manifest {

@@ -129,12 +129,11 @@ function modelUrl(text: string): URL {
 }
 
 function filePath(text: string): string {
+  const rest = text.slice("file:".length);
+  if (rest && !rest.startsWith("/")) return absolute(rest); // no URL with a full path, but clear all the same
   try {
     return fileURLToPath(text);
   } catch (cause) {
-    // `file:models/x.gguf` is no URL with a full path, but clear all the same.
-    const path = text.slice("file:".length);
-    if (path && !path.startsWith("//")) return absolute(path);
     throw new HalfbyteError("ERR_ARGUMENT", "is not a file on this machine", { place: JSON.stringify(text), cause });
   }
 }

@@ -63,8 +63,14 @@ export async function runCommand(
   }
 }
 
-/** The lines in which a tool says what went wrong, short and without passwords of addresses. */
+/** What pip and npm print when the index could not be reached; pip then also claims that there is no such version. */
+const UNREACHABLE =
+  /NewConnectionError|NameResolutionError|ConnectTimeoutError|ReadTimeoutError|ProxyError|SSLError|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT/;
+
+/** What a tool says went wrong, short and without passwords of addresses. */
 export function complaint(output: string): string {
+  const unreachable = UNREACHABLE.exec(output);
+  if (unreachable) return `its package index was not reached (${unreachable[0]})`;
   const lines = output.split(/\r?\n/).map((line) => line.trim());
   const errors = lines.filter((line) => /^(ERROR|npm (error|ERR!))/.test(line));
   const chosen = (errors.length > 0 ? errors : lines.filter(Boolean)).slice(-3).join(" ");
