@@ -1,14 +1,29 @@
 import { f16ToF32, f32ToF16 } from "../arithmetic/half.ts";
 import { HalfbyteError } from "../errors.ts";
-import type { QuantizedMatrix } from "../weights/quantized-matrix.ts";
+import type { MatrixSource } from "../weights/matrix-source.ts";
+import type { Matrix, QuantizedMatrix } from "../weights/quantized-matrix.ts";
+import { matrixRowToFloat } from "../weights/unpack.ts";
 
 const GROUP = 32;
 const ZERO = 128;
 const LARGEST_F16 = 65504;
 
-/** A matrix of the kind `quantizeToEightBits` makes, with no rows. */
-export function eightBitLike(K: number): QuantizedMatrix {
-  return quantizeToEightBits(new Float32Array(0), 0, K, "");
+/** A float matrix whose rows become `quantizeToEightBits` of them as they are read. */
+export function inEightBits(source: MatrixSource): MatrixSource {
+  const { name, N, K, rowBytes } = source;
+  const convert = (rows: Matrix): QuantizedMatrix => {
+    const values = new Float32Array(rows.N * K);
+    for (let n = 0; n < rows.N; n++) matrixRowToFloat(rows, n, values.subarray(n * K, (n + 1) * K));
+    return quantizeToEightBits(values, rows.N, K, name);
+  };
+  return {
+    name,
+    N,
+    K,
+    rowBytes,
+    like: convert(source.like),
+    readRows: async (first, count) => convert(await source.readRows(first, count)),
+  };
 }
 
 /**

@@ -1,8 +1,7 @@
 import { HalfbyteError } from "../errors.ts";
-import { decodeToFloat } from "../formats/ggml/decode.ts";
 import type { GgufFile } from "../formats/gguf/open-gguf.ts";
 import type { GgufTensor } from "../formats/gguf/parse.ts";
-import { tensorBytes } from "../formats/tensor-bytes.ts";
+import { ggufFloats } from "../formats/read-tensor.ts";
 import type { GateKind, RopePairing } from "../plan/graph.ts";
 import type { RopeScaling, RopeSpec } from "../plan/rope-table.ts";
 import { ConfigReader } from "./config-reader.ts";
@@ -37,25 +36,18 @@ export function ggufModelFile(file: GgufFile, architecture: string): GgufModelFi
     config: new ConfigReader(`${place}, ${architecture}`, get),
     async floats(name, length) {
       const tensor = tensors.get(name);
-      return tensor && ggufVector(tensor, length);
+      if (!tensor) return undefined;
+      if (tensor.N === 1 && tensor.K === length) return ggufFloats(tensor);
+      throw new HalfbyteError("ERR_SHAPE", "tensor does not fit the model's sizes", {
+        place: `${place}, ${name}`,
+        expected: `[${length}]`,
+        got: `[${tensor.shape}]`,
+      });
     },
     async numbers(key) {
       return [...(await metadata.numbers(`${architecture}.${key}`))];
     },
   };
-}
-
-/** A tensor of one dimension as f32. Throws ERR_SHAPE unless it has `length` elements. */
-export async function ggufVector(tensor: GgufTensor, length: number): Promise<Float32Array> {
-  if (tensor.N !== 1 || tensor.K !== length)
-    throw new HalfbyteError("ERR_SHAPE", "vector does not fit the model's sizes", {
-      place: tensor.name,
-      expected: `[${length}]`,
-      got: `[${tensor.shape}]`,
-    });
-  const out = new Float32Array(length);
-  decodeToFloat(tensor.type, await tensorBytes(tensor), out);
-  return out;
 }
 
 /** What architectures differ in that no key of a GGUF file says. */

@@ -9,11 +9,10 @@ import type { Architecture } from "./architecture.ts";
 import { ConfigReader } from "./config-reader.ts";
 import type { DecoderConfig } from "./decoder-config.ts";
 import { ggufModelFile } from "./gguf-config.ts";
-import { ggufTensors } from "./gguf-tensors.ts";
 import { type ModelWeights, modelWeights, type TensorStore } from "./model-weights.ts";
 import { architectureOfGguf, architectureOfModelType } from "./registry.ts";
-import { type FloatWeights, safetensorsTensors } from "./safetensors-tensors.ts";
 import { type DecoderNames, ggufNames, huggingFaceNames } from "./tensor-names.ts";
+import { type FloatWeights, ggufStore, safetensorsStore } from "./tensor-stores.ts";
 
 /** A model whose file has been read but for the weights themselves. */
 export interface OpenModel {
@@ -49,7 +48,7 @@ async function openGgufModel(file: GgufFile): Promise<OpenModel> {
   const name = file.metadata.string("general.architecture");
   const architecture = architectureOfGguf(name, `${place}, general.architecture`);
   const config = await architecture.fromGguf(ggufModelFile(file, name));
-  return assemble(architecture, config, ggufNames, ggufTensors(file.tensors, place));
+  return assemble(architecture, config, ggufNames, ggufStore(file.tensors, place));
 }
 
 function openHuggingFaceModel(folder: HuggingFaceFolder, options: OpenModelOptions): OpenModel {
@@ -59,7 +58,7 @@ function openHuggingFaceModel(folder: HuggingFaceFolder, options: OpenModelOptio
   const config = architecture.fromHuggingFace(reader);
   const { tensors } = folder;
   const names = huggingFaceNames((name) => tensors.has(name), config.postNorms);
-  const store = safetensorsTensors(tensors, tensors.get(names.embedding)!.source.name, {
+  const store = safetensorsStore(tensors, tensors.get(names.embedding)!.source.name, {
     floatWeights: options.floatWeights ?? "keep",
     normsPlusOne: config.normsPlusOne,
   });
