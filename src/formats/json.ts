@@ -5,11 +5,15 @@ import { decodeUtf8 } from "./utf8.ts";
 /** The largest tokenizer.json in use have some 35 MB, the largest indexes of shards some 10 MB. */
 export const MAX_JSON_BYTES: number = 64 * 1024 * 1024;
 
+/** Files in use nest under 20 deep. `JSON.parse` takes seconds and gigabytes for millions of open brackets. */
+const MAX_JSON_DEPTH = 256;
+
 export type JsonObject = { readonly [key: string]: unknown };
 
 /** A whole JSON file of at most `limit` bytes. Throws ERR_LIMIT for a larger one, ERR_FORMAT where it is no JSON. */
 export async function readJson(source: ByteSource, limit: number = MAX_JSON_BYTES): Promise<unknown> {
   const text = await readText(source, limit);
+  checkDepth(text, source.name);
   try {
     return JSON.parse(text);
   } catch (cause) {
@@ -44,4 +48,29 @@ export async function readWhole(source: ByteSource, limit: number): Promise<Uint
     });
   }
   return readBytes(source, 0, source.size);
+}
+
+function checkDepth(text: string, place: string): void {
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 0x22) i = endOfString(text, i);
+    else if (code === 0x5b || code === 0x7b) depth++;
+    else if (code === 0x5d || code === 0x7d) depth--;
+    if (depth > MAX_JSON_DEPTH) {
+      throw new HalfbyteError("ERR_LIMIT", "JSON nests too deep", {
+        place,
+        expected: `at most ${MAX_JSON_DEPTH} levels`,
+      });
+    }
+  }
+}
+
+/** Where the string that opens at `start` closes, or the end of the text. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  for (let code = text.charCodeAt(at); code !== 0x22 && at < text.length; code = text.charCodeAt(at)) {
+    at += code === 0x5c ? 2 : 1;
+  }
+  return at;
 }
