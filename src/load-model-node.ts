@@ -1,0 +1,46 @@
+import { stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { HalfbyteError } from "./errors.ts";
+import type { ByteSource } from "./formats/byte-source.ts";
+import { splitFileNames } from "./formats/gguf/open-gguf.ts";
+import { openFileSource } from "./formats/node-file-source.ts";
+import { pull } from "./hub/index.ts";
+import { type LoadModelOptions, loadFolder, loadGguf } from "./load-model.ts";
+import type { Model } from "./model.ts";
+
+/** Loads a model by reference: fetches it into the cache where that is needed, then opens the file or folder. */
+export async function loadReference(reference: string, options: LoadModelOptions): Promise<Model> {
+  const { signal, onProgress, environment = process.env } = options;
+  const { path } = await pull(reference, {
+    environment,
+    ...(signal && { signal }),
+    ...(onProgress && {
+      onProgress: ({ receivedBytes, totalBytes }) =>
+        onProgress({ phase: "download", done: receivedBytes, total: totalBytes }),
+    }),
+  });
+  return loadPath(path, { ...options, environment });
+}
+
+async function loadPath(path: string, options: LoadModelOptions): Promise<Model> {
+  if ((await stat(path)).isDirectory())
+    return loadFolder((name) => openIfPresent(join(path, name)), basename(path), options);
+  const names = splitFileNames(basename(path)) ?? [basename(path)];
+  const sources: ByteSource[] = [];
+  try {
+    for (const name of names) sources.push(await openFileSource(join(dirname(path), name)));
+  } catch (error) {
+    await Promise.all(sources.map((source) => source.close()));
+    throw error;
+  }
+  return loadGguf(sources, { name: basename(path), ...options });
+}
+
+async function openIfPresent(path: string): Promise<ByteSource | undefined> {
+  try {
+    return await openFileSource(path);
+  } catch (error) {
+    if (error instanceof HalfbyteError && error.code === "ERR_MISSING") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,125 @@
+import { Engine } from "./engine/engine.ts";
+import { HalfbyteError } from "./errors.ts";
+import type { LoadOptions as ExecutorLoadOptions } from "./executors/executor.ts";
+import { selectExecutor } from "./executors/select.ts";
+import { blobSource } from "./formats/blob-source.ts";
+import type { ByteSource } from "./formats/byte-source.ts";
+import { type GgufFile, openGguf } from "./formats/gguf/open-gguf.ts";
+import { openHttpSource } from "./formats/http-source.ts";
+import { memorySource } from "./formats/memory-source.ts";
+import {
+  type HuggingFaceFolder,
+  type OpenFile,
+  openHuggingFaceFolder,
+} from "./formats/safetensors/hugging-face-folder.ts";
+import { Model } from "./model.ts";
+import { openModel } from "./models/open-model.ts";
+import type { FloatWeights } from "./models/tensor-stores.ts";
+import type { ActivationMode, CacheType } from "./plan/plan.ts";
+import { ChatTemplate } from "./text/chat-template.ts";
+import { openText } from "./text/open-text.ts";
+
+/** What a model can be loaded from anywhere: a URL, a file picked in a page, bytes in memory, or several of them (a split GGUF). */
+export type ModelInput = URL | Blob | ArrayBufferLike | Uint8Array | ByteSource;
+
+export interface LoadProgress {
+  /** "download": bytes fetched into the cache; "load": bytes of packed weights made. */
+  readonly phase: "download" | "load";
+  readonly done: number;
+  /** Undefined while unknown. */
+  readonly total: number | undefined;
+}
+
+export interface LoadModelOptions {
+  /** "reference" or "wasm"; by default the fastest that runs here. */
+  readonly executor?: string;
+  /** An instruction set of the executor, by name; an impossible one is refused with the reason. */
+  readonly kernel?: string;
+  readonly threads?: number;
+  /** How activations meet quantised weights: "a8" (default), "a16" (closest to float), "a8-per-token". */
+  readonly activations?: ActivationMode;
+  /** How keys and values are kept. Default "f16". */
+  readonly cacheType?: CacheType;
+  /** Tokens that prompt and answer may have together; default, and at most, what the model was trained for. */
+  readonly contextLength?: number;
+  /** Float matrices of a safetensors checkpoint: as they are (default), or in 8-bit groups. */
+  readonly floatWeights?: FloatWeights;
+  /** A Jinja chat template in place of the model's own. */
+  readonly chatTemplate?: string;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: LoadProgress) => void;
+  /** The name in `model.info`; default the file's. */
+  readonly name?: string;
+  /** Variables such as HALFBYTE_THREADS; in Node `process.env`. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
+/** Loads a GGUF model from one input, or from all files of a split one. Closes what it opened if it throws. */
+export async function loadGguf(
+  inputs: ModelInput | readonly ModelInput[],
+  options: LoadModelOptions = {},
+): Promise<Model> {
+  const sources: ByteSource[] = [];
+  try {
+    for (const input of isList(inputs) ? inputs : [inputs]) sources.push(await openInput(input));
+    return await loadFile(await openGguf(sources), sources[0]!.name, options);
+  } catch (error) {
+    await Promise.all(sources.map((source) => source.close()));
+    throw error;
+  }
+}
+
+/** Loads a model in the Hugging Face layout; `open` gives its files by name. Closes what it opened if it throws. */
+export async function loadFolder(open: OpenFile, name: string, options: LoadModelOptions = {}): Promise<Model> {
+  const folder = await openHuggingFaceFolder(open);
+  try {
+    return await loadFile(folder, name, options);
+  } catch (error) {
+    await folder.close();
+    throw error;
+  }
+}
+
+async function loadFile(file: GgufFile | HuggingFaceFolder, source: string, options: LoadModelOptions): Promise<Model> {
+  const { signal, onProgress, executor, kernel, threads, environment } = options;
+  const name = options.name ?? source.split(/[/\\]/).at(-1)!;
+  const [opened, { tokenizer, chatTemplate: ownTemplate }, chosen] = await Promise.all([
+    openModel(file, { floatWeights: options.floatWeights ?? "keep" }),
+    openText(file),
+    selectExecutor({ executor, kernel, threads, environment }),
+  ]);
+  const chatTemplate = options.chatTemplate ? new ChatTemplate(options.chatTemplate) : ownTemplate;
+  const contextLength = checkContext(options.contextLength, opened.config.contextLength);
+  const plan = opened.compile({ activations: options.activations ?? "a8", cacheType: options.cacheType ?? "f16" });
+  const load: ExecutorLoadOptions = {
+    ...chosen.options,
+    ...(signal && { signal }),
+    ...(onProgress && { onProgress: (done, total) => onProgress({ phase: "load", done, total }) }),
+  };
+  const runner = await chosen.executor.load(plan, opened.weights, load);
+  const engine = new Engine(runner, contextLength);
+  const architecture = opened.architecture.name;
+  const close = (): Promise<void> => file.close();
+  return new Model({ name, architecture, contextLength, tokenizer, chatTemplate, runner, engine, close });
+}
+
+function checkContext(asked: number | undefined, trained: number): number {
+  if (asked === undefined) return trained;
+  if (Number.isSafeInteger(asked) && asked >= 2 && asked <= trained) return asked;
+  throw new HalfbyteError("ERR_ARGUMENT", "unusable context length", {
+    place: "contextLength",
+    expected: `an integer from 2 to ${trained}, the model's own`,
+    got: String(asked),
+  });
+}
+
+function isList(inputs: ModelInput | readonly ModelInput[]): inputs is readonly ModelInput[] {
+  return Array.isArray(inputs);
+}
+
+async function openInput(input: ModelInput): Promise<ByteSource> {
+  if (input instanceof URL) return openHttpSource(input);
+  if (input instanceof Blob) return blobSource(input);
+  if ("readInto" in input) return input;
+  return memorySource(input);
+}

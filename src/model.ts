@@ -1,0 +1,149 @@
+import type { Engine } from "./engine/engine.ts";
+import { type GenerateOptions, type Generation, generate } from "./engine/generation.ts";
+import { HalfbyteError } from "./errors.ts";
+import type { ExecutorInfo, PlanRunner, RunnerMemory } from "./executors/executor.ts";
+import type { Plan } from "./plan/plan.ts";
+import type { ChatMessage, ChatTemplate, ChatTemplateInput } from "./text/chat-template.ts";
+import type { Tokenizer } from "./text/tokenizer.ts";
+
+export interface ModelInfo {
+  readonly name: string;
+  readonly architecture: string;
+  /** Numbers in all matrices and vectors; a tied output matrix counts once. */
+  readonly parameters: number;
+  /** Packed weights in memory. */
+  readonly weightBytes: number;
+  readonly bitsPerWeight: number;
+  /** Tokens that prompt and answer together may have here. */
+  readonly contextLength: number;
+  readonly vocabularySize: number;
+  readonly activations: Plan["activations"];
+  readonly executor: ExecutorInfo;
+}
+
+export interface ChatOptions extends GenerateOptions {
+  /** JSON schemas of functions, for templates that know tools. */
+  readonly tools?: ChatTemplateInput["tools"];
+  readonly documents?: ChatTemplateInput["documents"];
+  /** Further variables of the chat template. */
+  readonly templateVariables?: Readonly<Record<string, unknown>>;
+}
+
+export interface ModelParts {
+  readonly name: string;
+  readonly architecture: string;
+  readonly contextLength: number;
+  readonly tokenizer: Tokenizer;
+  readonly chatTemplate: ChatTemplate | undefined;
+  readonly runner: PlanRunner;
+  readonly engine: Engine;
+  /** Closes the model's files. */
+  readonly close: () => Promise<void>;
+}
+
+/** A loaded model. Made by `loadModel`; free it with `dispose`, or declare it with `await using`. */
+export class Model implements AsyncDisposable {
+  readonly info: ModelInfo;
+  readonly tokenizer: Tokenizer;
+  /** Undefined for a model that has none, such as a base model. */
+  readonly chatTemplate: ChatTemplate | undefined;
+  readonly #parts: ModelParts;
+  #disposed = false;
+
+  constructor(parts: ModelParts) {
+    this.#parts = parts;
+    this.tokenizer = parts.tokenizer;
+    this.chatTemplate = parts.chatTemplate;
+    this.info = modelInfo(parts);
+  }
+
+  /** The compiled step, for `inspect` and the curious. */
+  get plan(): Plan {
+    return this.#parts.runner.plan;
+  }
+
+  get memory(): RunnerMemory {
+    return this.#parts.runner.memory;
+  }
+
+  /**
+   * Answers a conversation through the model's chat template.
+   *
+   * Throws ERR_NO_CHAT_TEMPLATE for a model without one, ERR_CHAT_TEMPLATE when it refuses the conversation,
+   * `context_length_exceeded` when the prompt leaves no room for an answer, ERR_ARGUMENT for bad options.
+   */
+  chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
+    const prompt = this.renderChat(messages, options);
+    return this.#generate(this.encodeChat(prompt), { startsText: true, ...options });
+  }
+
+  /** Goes on from a text, as it stands, or from token ids. Throws as `chat` does. */
+  complete(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
+    return this.#generate(typeof prompt === "string" ? this.tokenizer.encode(prompt) : this.#checkIds(prompt), options);
+  }
+
+  /** The text that the chat template makes of a conversation. */
+  renderChat(messages: readonly ChatMessage[], options: Omit<ChatOptions, keyof GenerateOptions> = {}): string {
+    if (!this.chatTemplate)
+      throw new HalfbyteError("ERR_NO_CHAT_TEMPLATE", "this model has no chat template", {
+        place: this.info.name,
+        remedy: "it is likely a base model: use complete(), or give a chat template when loading",
+      });
+    const { tools = null, documents = null, templateVariables = {} } = options;
+    return this.chatTemplate.render({ messages, tools, documents, variables: templateVariables });
+  }
+
+  /** Token ids of a rendered conversation: special tokens are parsed, and a beginning token is not doubled. */
+  encodeChat(rendered: string): Int32Array {
+    const { bosId, addBosByDefault } = this.tokenizer;
+    const ids = this.tokenizer.encode(rendered, { parseSpecial: true, addBos: false });
+    if (bosId === undefined || !addBosByDefault || ids[0] === bosId) return ids;
+    return Int32Array.of(bosId, ...ids);
+  }
+
+  /** Frees memory and threads. Generations under way end with ERR_DISPOSED. Safe at any moment, and more than once. */
+  async dispose(): Promise<void> {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    await this.#parts.runner.dispose();
+    await this.#parts.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.dispose();
+  }
+
+  #generate(prompt: Int32Array, options: GenerateOptions): Generation {
+    if (this.#disposed) throw new HalfbyteError("ERR_DISPOSED", "the model was disposed", { place: this.info.name });
+    return generate(this.#parts, prompt, options);
+  }
+
+  #checkIds(ids: ArrayLike<number>): Int32Array {
+    const size = this.info.vocabularySize;
+    for (let i = 0; i < ids.length; i++)
+      if (!Number.isInteger(ids[i]) || ids[i]! < 0 || ids[i]! >= size)
+        throw new HalfbyteError("ERR_ARGUMENT", "not a token id", {
+          place: `prompt[${i}]`,
+          expected: `an integer from 0 to ${size - 1}`,
+          got: String(ids[i]),
+        });
+    return Int32Array.from(ids);
+  }
+}
+
+function modelInfo({ name, architecture, contextLength, runner }: ModelParts): ModelInfo {
+  const { plan, executor, memory } = runner;
+  const inMatrices = plan.matrices.reduce((sum, { layout }) => sum + layout.N * layout.K, 0);
+  const parameters = plan.vectors.reduce((sum, { length }) => sum + length, inMatrices);
+  return {
+    name,
+    architecture,
+    parameters,
+    weightBytes: memory.weightBytes,
+    bitsPerWeight: (memory.weightBytes * 8) / parameters,
+    contextLength,
+    vocabularySize: plan.vocabularySize,
+    activations: plan.activations,
+    executor,
+  };
+}
