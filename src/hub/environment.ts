@@ -68,7 +68,7 @@ export async function hubToken(environment: Environment, endpoint: URL): Promise
 }
 
 /** True for a host that never leaves this machine. */
-export function isLoopback(url: URL): boolean {
+function isLoopback(url: URL): boolean {
   return url.hostname === "localhost" || url.hostname === "[::1]" || /^127(\.\d+){3}$/.test(url.hostname);
 }
 

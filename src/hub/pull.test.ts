@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -343,7 +343,6 @@ describe("the cache", () => {
   it("takes over from a process that died", async () => {
     const child = spawn(process.execPath, ["-e", ""]);
     await new Promise((resolve) => child.once("close", resolve));
-    const { hostname } = await import("node:os");
     await mkdir(inCache(), { recursive: true });
     const dead = { pid: child.pid, host: hostname(), token: "x" };
     await writeFile(inCache("owner--tiny--tiny.lock"), JSON.stringify(dead));
@@ -351,8 +350,18 @@ describe("the cache", () => {
     expect(await readdir(inCache())).toEqual(["owner--tiny--tiny"]);
   });
 
+  it("takes over from another machine that has been silent for long", async () => {
+    await mkdir(inCache(), { recursive: true });
+    const lock = inCache("owner--tiny--tiny.lock");
+    await writeFile(lock, JSON.stringify({ pid: 1, host: "elsewhere", token: "x" }));
+    const signal = AbortSignal.timeout(300);
+    await expect(pull("owner/tiny", { environment, signal })).rejects.toMatchObject({ name: "TimeoutError" });
+    const longAgo = new Date(Date.now() - 120_000);
+    await utimes(lock, longAgo, longAgo);
+    expect(await pull("owner/tiny", { environment })).toMatchObject({ cached: false });
+  });
+
   it("waits for a process that lives, until it is aborted", async () => {
-    const { hostname } = await import("node:os");
     await mkdir(inCache(), { recursive: true });
     const alive = { pid: process.ppid, host: hostname(), token: "x" };
     await writeFile(inCache("owner--tiny--tiny.lock"), JSON.stringify(alive));
