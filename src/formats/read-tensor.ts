@@ -3,7 +3,7 @@ import type { MatrixSource } from "../weights/matrix-source.ts";
 import type { FloatType } from "../weights/quantized-matrix.ts";
 import { checkRange, readBytes } from "./byte-source.ts";
 import { decodeFloats, floatBytes, floatMatrix } from "./float-values.ts";
-import { decodeToFloat, decodeToMatrix } from "./ggml/decode.ts";
+import { checkDecodes, decodeToFloat, decodeToMatrix } from "./ggml/decode.ts";
 import type { GgufTensor } from "./gguf/parse.ts";
 import type { SafetensorsDtype, SafetensorsTensor } from "./safetensors/open-safetensors.ts";
 import { shown } from "./shown.ts";
@@ -17,6 +17,7 @@ const floatTypes: ReadonlyMap<SafetensorsDtype, FloatType> = new Map([
 
 /** A whole tensor of any decodable type as f32, in the file's order. Throws ERR_UNSUPPORTED for other types. */
 export async function ggufFloats(tensor: GgufTensor): Promise<Float32Array> {
+  checkDecodes(tensor.type);
   const out = new Float32Array(tensor.N * tensor.K);
   decodeToFloat(tensor.type, await tensorBytes(tensor), out);
   return out;

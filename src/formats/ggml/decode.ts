@@ -33,16 +33,16 @@ const decoders: ReadonlyMap<string, (bytes: Uint8Array) => legacy.Decoded> = new
  * Throws ERR_SHAPE when the bytes do not fit the shape, ERR_UNSUPPORTED for a type that is only listed.
  */
 export function decodeToMatrix(type: GgmlType, bytes: Uint8Array, N: number, K: number): Matrix {
+  checkDecodes(type);
   checkShape(type, bytes, N, K);
   const floatType = floatTypes.get(type.name);
   if (floatType) return floatMatrix(floatType, bytes, N, K);
-  const decode = decoders.get(type.name);
-  if (!decode) throw undecodable(type);
-  return { kind: "quantized", N, K, ...decode(bytes) };
+  return { kind: "quantized", N, K, ...decoders.get(type.name)!(bytes) };
 }
 
 /** Whole blocks to f32, `out.length` elements: the bits ggml's own reference gives. Throws as `decodeToMatrix`. */
 export function decodeToFloat(type: GgmlType, bytes: Uint8Array, out: Float32Array): void {
+  checkDecodes(type);
   checkShape(type, bytes, 1, out.length);
   const floatType = floatTypes.get(type.name);
   if (floatType) decodeFloats(floatType, bytes, out);
@@ -59,8 +59,10 @@ function checkShape(type: GgmlType, bytes: Uint8Array, N: number, K: number): vo
   });
 }
 
-function undecodable(type: GgmlType): HalfbyteError {
-  return new HalfbyteError("ERR_UNSUPPORTED", `tensors of type ${type.name} cannot be decoded`, {
+/** Throws ERR_UNSUPPORTED for a type that is only listed. */
+export function checkDecodes(type: GgmlType): void {
+  if (type.decodes) return;
+  throw new HalfbyteError("ERR_UNSUPPORTED", `tensors of type ${type.name} cannot be decoded`, {
     expected: `one of ${[...floatTypes.keys(), ...decoders.keys()].join(", ")}`,
     remedy: "use another file of this model",
   });
