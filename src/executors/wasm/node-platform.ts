@@ -1,0 +1,23 @@
+import { readFile } from "node:fs/promises";
+import { Worker } from "node:worker_threads";
+import { cpuBudget } from "../threads-node.ts";
+import type { Thread, ThreadEvents } from "./compute-pool.ts";
+import type { Platform } from "./platform.ts";
+import type { ThreadStart } from "./thread.ts";
+
+export const nodePlatform: Platform = {
+  defaultThreads: () => cpuBudget().threads,
+  compile: async (binary) => WebAssembly.compile(await readFile(binary)),
+  spawnThread(start: ThreadStart, { onMessage, onFailure }: ThreadEvents): Thread {
+    // The parent's flags may be a test runner's loaders, of no use here and slow.
+    const worker = new Worker(new URL("./build/thread.js", import.meta.url), { workerData: start, execArgv: [] });
+    worker.unref();
+    worker.on("message", onMessage);
+    worker.on("error", onFailure);
+    worker.on("exit", (code) => onFailure(new Error(`worker exited with code ${code}`)));
+    return {
+      keepAlive: (keep) => (keep ? worker.ref() : worker.unref()),
+      terminate: async () => void (await worker.terminate()),
+    };
+  },
+};

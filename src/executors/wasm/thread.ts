@@ -1,0 +1,47 @@
+// The program of a compute thread, in Node and in the browser. tools/build-wasm.mjs makes build/thread.js of it, a file
+// that workers can load beside the TypeScript sources; it imports nothing of the project, so that the one file is all.
+
+/** What a pool hands a new thread. */
+export interface ThreadStart {
+  readonly module: WebAssembly.Module;
+  readonly memory: WebAssembly.Memory;
+  readonly thread: number;
+  readonly threads: number;
+  /** Indices of the start and command words of the control area, and the commands. */
+  readonly startWord: number;
+  readonly commandWord: number;
+  readonly stepCommand: number;
+  readonly packCommand: number;
+}
+
+interface Kernels {
+  step(thread: number, threads: number): number;
+  pack(threads: number): number;
+}
+
+/** Looks at the start word before sleeping: the next step often comes at once. */
+const SPINS = 2000;
+
+function work(start: ThreadStart, post: (message: string) => void): void {
+  const { module, memory, thread, threads } = start;
+  const kernels = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Kernels;
+  const control = new Int32Array(memory.buffer, 0, 64);
+  post("ready");
+  for (let seen = 0; ; seen++) {
+    for (let i = 0; i < SPINS && Atomics.load(control, start.startWord) === seen; i++);
+    while (Atomics.load(control, start.startWord) === seen) Atomics.wait(control, start.startWord, seen);
+    const command = control[start.commandWord];
+    if (command === start.stepCommand) {
+      if (kernels.step(thread, threads)) post("done");
+    } else if (command === start.packCommand) {
+      if (kernels.pack(threads)) post("done");
+    } else return;
+  }
+}
+
+if (typeof process !== "undefined" && process.versions?.node) {
+  const { parentPort, workerData } = await import("node:worker_threads");
+  work(workerData as ThreadStart, (message) => parentPort!.postMessage(message));
+} else {
+  self.onmessage = (event: MessageEvent<ThreadStart>) => work(event.data, (message) => self.postMessage(message));
+}

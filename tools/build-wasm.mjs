@@ -1,0 +1,55 @@
+// Builds what `tsc` does not: the kernels in wasm/ (four variants of the same source), and the thread program as a plain
+// JavaScript file that workers can load beside the TypeScript sources. Does nothing for outputs newer than their inputs.
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const outFolder = join(root, "src/executors/wasm/build");
+const distFolder = join(root, "dist/executors/wasm/build");
+const threadSource = join(root, "src/executors/wasm/thread.ts");
+
+const variants = [
+  { name: "simd", relaxed: false, threads: false },
+  { name: "relaxed-simd", relaxed: true, threads: false },
+  { name: "simd-threads", relaxed: false, threads: true },
+  { name: "relaxed-simd-threads", relaxed: true, threads: true },
+];
+
+const modified = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0);
+const kernels = readdirSync(join(root, "wasm")).filter((name) => name.endsWith(".ts"));
+const newestKernel = Math.max(
+  ...[...kernels.map((name) => join(root, "wasm", name)), fileURLToPath(import.meta.url)].map(modified),
+);
+
+mkdirSync(outFolder, { recursive: true });
+const stale = variants.filter(({ name }) => modified(join(outFolder, `halfbyte-${name}.wasm`)) < newestKernel);
+for (const variant of stale) await compile(variant);
+
+const thread = join(outFolder, "thread.js");
+if (modified(thread) < modified(threadSource)) {
+  const { default: ts } = await import("typescript");
+  const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, removeComments: true };
+  writeFileSync(thread, ts.transpileModule(readFileSync(threadSource, "utf8"), { compilerOptions }).outputText);
+}
+
+cpSync(outFolder, distFolder, { recursive: true, preserveTimestamps: true });
+
+async function compile({ name, relaxed, threads }) {
+  const { default: asc } = await import("assemblyscript/asc");
+  const started = performance.now();
+  const path = join(outFolder, `halfbyte-${name}.wasm`);
+  const features = ["simd", ...(relaxed ? ["relaxed-simd"] : []), ...(threads ? ["threads"] : [])];
+  const { error, stderr } = await asc.main([
+    join(root, "wasm/main.ts"),
+    ...["--outFile", path, "--baseDir", root],
+    ...["-O3", "--noAssert", "--runtime", "stub", "--use", "abort=", "--enable", features.join(",")],
+    ...["--importMemory", "--initialMemory", "1", "--maximumMemory", "65536", ...(threads ? ["--sharedMemory"] : [])],
+  ]);
+  if (error) {
+    process.stderr.write(stderr.toString());
+    process.exit(1);
+  }
+  const milliseconds = Math.round(performance.now() - started);
+  console.log(`${name}: ${statSync(path).size} bytes, ${milliseconds} ms`);
+}

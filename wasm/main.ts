@@ -1,0 +1,2 @@
+export { pack } from "./packing";
+export { step } from "./step";
