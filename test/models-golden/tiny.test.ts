@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import { goldenPath } from "../golden-data.ts";
+import { A16_TOLERANCE, expectGolden, expectGoldenWithF16Cache, FLOAT_TOLERANCE } from "./check-model.ts";
+import { openFolder, openGgufFile } from "./run-model.ts";
+
+const FLOAT_MODELS = [
+  "llama",
+  "llama3_rope",
+  "llama_bias_linear",
+  "mistral_swa",
+  "qwen2",
+  "qwen3",
+  "gemma3",
+  "gemma3_scalar",
+];
+const TWINS = [
+  ...["llama", "qwen3", "gemma3"].flatMap((name) => ["f16", "q8_0", "q4_0"].map((kind) => [name, kind] as const)),
+  ["llama_k256", "q4_k_m"] as const,
+  ["llama_k256", "mixed"] as const,
+];
+const UNKNOWN = ["gemma2", "phi3", "phi3_longrope", "smollm3", "qwen3_moe", "mixtral", "olmo2", "granite", "spark2_5"];
+
+const here = goldenPath("golden-models", "tiny") !== undefined;
+const title = here ? "tiny models" : "tiny models (skipped: ../shared/golden-models is not here)";
+
+describe.skipIf(!here)(title, () => {
+  describe.each(FLOAT_MODELS)("%s from safetensors", (name) => {
+    const folder = goldenPath("golden-models", "tiny", name)!;
+    it.each(["config.json", "config.v4.json"])("gives the float truth's logits and text, by %s", async (config) => {
+      await expectGolden(await openFolder(folder, config), `${folder}/golden.safetensors`, FLOAT_TOLERANCE);
+    });
+  });
+
+  it.each(TWINS)("%s as GGUF %s gives the truth's logits and text in A16", async (name, kind) => {
+    const path = goldenPath("golden-models", "twins", name, "gguf", `${name}-${kind}.gguf`)!;
+    const golden = path.replace(/gguf$/, "golden.safetensors");
+    const model = await openGgufFile(path);
+    await expectGolden(model, golden, kind === "f16" ? FLOAT_TOLERANCE : A16_TOLERANCE);
+    await expectGoldenWithF16Cache(model, golden);
+  });
+
+  it.each(UNKNOWN)("refuses %s by name, and says what it knows", async (name) => {
+    const folder = goldenPath("golden-models", "tiny", name)!;
+    await expect(openFolder(folder)).rejects.toMatchObject({
+      code: "ERR_UNKNOWN_ARCHITECTURE",
+      message: expect.stringMatching(/llama, mistral, gemma3_text, gemma3, qwen2, qwen3/),
+    });
+  });
+
+  it("refuses the yarn scaling of a model it would know", async () => {
+    for (const config of ["config.json", "config.v4.json"])
+      await expect(openFolder(goldenPath("golden-models", "tiny", "qwen2_yarn")!, config)).rejects.toMatchObject({
+        code: "ERR_UNSUPPORTED",
+        message: expect.stringMatching(/rope_type.*rotary scaling.*yarn/),
+      });
+  });
+
+  it.each(["cpu_int4", "compressed_tensors"])("refuses checkpoints quantised as %s, for now", async (kind) => {
+    await expect(openFolder(goldenPath("golden-models", "twins", "llama", kind)!)).rejects.toMatchObject({
+      code: "ERR_UNSUPPORTED",
+      message: expect.stringMatching(/quantization_config.*quantised by/),
+    });
+  });
+});
