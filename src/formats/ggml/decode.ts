@@ -2,8 +2,8 @@ import { HalfbyteError } from "../../errors.ts";
 import type { FloatType, Matrix } from "../../weights/quantized-matrix.ts";
 import { matrixRowToFloat } from "../../weights/unpack.ts";
 import { decodeFloats, floatMatrix } from "../float-values.ts";
-import * as kQuants from "./k-quants.ts";
-import * as legacy from "./legacy-quants.ts";
+import * as blocksOf32 from "./blocks-of-32.ts";
+import * as blocksOf256 from "./blocks-of-256.ts";
 import type { GgmlType } from "./types.ts";
 
 const floatTypes: ReadonlyMap<string, FloatType> = new Map([
@@ -12,20 +12,20 @@ const floatTypes: ReadonlyMap<string, FloatType> = new Map([
   ["BF16", "bf16"],
 ]);
 
-const decoders: ReadonlyMap<string, (bytes: Uint8Array) => legacy.Decoded> = new Map([
-  ["Q4_0", legacy.decodeQ4_0],
-  ["Q4_1", legacy.decodeQ4_1],
-  ["Q5_0", legacy.decodeQ5_0],
-  ["Q5_1", legacy.decodeQ5_1],
-  ["Q8_0", legacy.decodeQ8_0],
-  ["IQ4_NL", legacy.decodeIQ4_NL],
-  ["MXFP4", legacy.decodeMXFP4],
-  ["Q2_K", kQuants.decodeQ2_K],
-  ["Q3_K", kQuants.decodeQ3_K],
-  ["Q4_K", kQuants.decodeQ4_K],
-  ["Q5_K", kQuants.decodeQ5_K],
-  ["Q6_K", kQuants.decodeQ6_K],
-  ["IQ4_XS", kQuants.decodeIQ4_XS],
+const decoders: ReadonlyMap<string, (bytes: Uint8Array) => blocksOf32.Decoded> = new Map([
+  ["Q4_0", blocksOf32.decodeQ4_0],
+  ["Q4_1", blocksOf32.decodeQ4_1],
+  ["Q5_0", blocksOf32.decodeQ5_0],
+  ["Q5_1", blocksOf32.decodeQ5_1],
+  ["Q8_0", blocksOf32.decodeQ8_0],
+  ["IQ4_NL", blocksOf32.decodeIQ4_NL],
+  ["MXFP4", blocksOf32.decodeMXFP4],
+  ["Q2_K", blocksOf256.decodeQ2_K],
+  ["Q3_K", blocksOf256.decodeQ3_K],
+  ["Q4_K", blocksOf256.decodeQ4_K],
+  ["Q5_K", blocksOf256.decodeQ5_K],
+  ["Q6_K", blocksOf256.decodeQ6_K],
+  ["IQ4_XS", blocksOf256.decodeIQ4_XS],
 ]);
 
 /**

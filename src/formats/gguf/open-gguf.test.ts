@@ -10,6 +10,7 @@ import { goldenPath } from "../../../test/golden-data.ts";
 import { gemmaPath, smollm2Path } from "../../../test/models.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { ByteSource } from "../byte-source.ts";
+import { joinedSource } from "../joined-source.ts";
 import { memorySource } from "../memory-source.ts";
 import { openFileSource } from "../node-file-source.ts";
 import { tensorBytes } from "../tensor-bytes.ts";
@@ -179,6 +180,19 @@ describe("tensors", () => {
     });
     expect([...tensors.keys()]).toEqual(["b", "a"]);
   });
+});
+
+it("a file that was cut into raw pieces opens as one source", async () => {
+  const data = Uint8Array.from({ length: 400 }, (_, i) => i);
+  const bytes = writeGguf({
+    entries: [["k", strings(["a", "bc"])]],
+    tensors: [{ name: "t", type: F32, shape: [100], data }],
+  });
+  const cuts = [0, 5, 90, bytes.byteLength - 250, bytes.byteLength];
+  const pieces = cuts.slice(1).map((end, i) => memorySource(bytes.subarray(cuts[i], end)));
+  const file = await openGguf(joinedSource(pieces));
+  expect(await file.metadata.strings("k")).toEqual(["a", "bc"]);
+  expect(await tensorBytes(file.tensors.get("t")!)).toEqual(data);
 });
 
 const one: WrittenTensor = { name: "t", type: F32, shape: [8] };
@@ -385,8 +399,10 @@ describe("split models", () => {
   });
 });
 
-/** Well over what it takes on a busy machine; the aim is 150 ms and decoding of 100 ms. */
+/** The promise of docs/formats.md is 25 ms; the rest is for slower and busy machines. */
 const OPEN_LIMIT_MS = 150;
+/** 262,144 tokens take some 65 ms; likewise. */
+const DECODE_LIMIT_MS = 300;
 
 describe.each([
   ["SmolLM2", smollm2Path, "llama", 49152, 272],
@@ -394,21 +410,23 @@ describe.each([
 ] as const)("%s", async (_, path, architecture, vocabulary, tensors) => {
   const file = await path();
   it.skipIf(!file)("opens within 150 ms without its vocabulary (skipped where the model is not cached)", async () => {
-    const times: number[] = [];
+    const opening: number[] = [];
+    const decoding: number[] = [];
     for (let i = 0; i < 5; i++) {
       const start = performance.now();
       const model = await openGguf(await openFileSource(file!));
-      times.push(performance.now() - start);
+      const opened = performance.now();
+      const tokens = await model.metadata.strings("tokenizer.ggml.tokens");
+      decoding.push(performance.now() - opened);
+      opening.push(opened - start);
       expect(model.metadata.string("general.architecture")).toBe(architecture);
       expect(model.tensors.size).toBe(tensors);
-      if (i === 4) {
-        const tokens = await model.metadata.strings("tokenizer.ggml.tokens");
-        expect(tokens.length).toBe(vocabulary);
-        expect(tokens).toEqual(await model.metadata.array("tokenizer.ggml.tokens"));
-      }
+      expect(tokens.length).toBe(vocabulary);
+      if (i === 0) expect(tokens).toEqual(await model.metadata.array("tokenizer.ggml.tokens"));
       await model.close();
     }
-    expect(Math.min(...times)).toBeLessThan(OPEN_LIMIT_MS);
+    expect(Math.min(...opening)).toBeLessThan(OPEN_LIMIT_MS);
+    expect(Math.min(...decoding)).toBeLessThan(DECODE_LIMIT_MS);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { GroupValues } from "../../weights/quantized-matrix.ts";
 import { halfOfEachBlock, unpackNibbles } from "./block-reading.ts";
-import { type Decoded, NON_LINEAR_4 } from "./legacy-quants.ts";
+import { type Decoded, NON_LINEAR_4 } from "./blocks-of-32.ts";
 
 // Blocks of 256 inputs with scales in two levels. Layouts: ggml-common.h of llama.cpp.
 const SUPER_SIZE = 256;
