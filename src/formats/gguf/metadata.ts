@@ -4,7 +4,7 @@ import { shown } from "../shown.ts";
 import { decodeUtf8 } from "../utf8.ts";
 import { decodeArray, decodeNumbers, decodeStrings, type GgufNumbers, type GgufValue } from "./arrays.ts";
 
-export type GgufNumberType = "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "f32" | "u64" | "i64" | "f64";
+type GgufNumberType = "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "f32" | "u64" | "i64" | "f64";
 export type GgufType = GgufNumberType | "bool" | "string" | "array";
 
 /** A key with its value; strings and arrays keep their bytes, or where these stand, until they are asked for. */

@@ -15,7 +15,7 @@ import { openSafetensors, type SafetensorsTensor } from "./open-safetensors.ts";
 /** Files in use have some ten kilobytes. */
 const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 /** The largest models in use have some 200 files. */
-export const MAX_SHARDS: number = 1024;
+const MAX_SHARDS = 1024;
 const WEIGHTS = "model.safetensors";
 const INDEX = "model.safetensors.index.json";
 

@@ -5,9 +5,9 @@ import { decodeUtf8 } from "../utf8.ts";
 import { type HeaderValue, parseHeaderJson } from "./header-json.ts";
 
 /** The bound of the reference implementation. */
-export const MAX_HEADER_BYTES: number = 100_000_000;
+const MAX_HEADER_BYTES = 100_000_000;
 /** Files in use have at most some ten thousand; this bounds the memory of a table to some tens of megabytes. */
-export const MAX_TENSORS: number = 262_144;
+const MAX_TENSORS = 262_144;
 
 /** Bits of an element. */
 const DTYPE_BITS = {
