@@ -4,10 +4,23 @@ import type { DecoderNames, LayerNames } from "./tensor-names.ts";
 
 /**
  * One step of a decoder: embedding, layers of attention and gated feed-forward with a norm before (and perhaps after)
- * each, final norm, output matrix.
+ * each, final norm, output matrix. With `until` it stops after so many layers, and its result is the residual stream.
  */
-export function decoderGraph(config: DecoderConfig, names: DecoderNames): Graph {
+export function decoderGraph(config: DecoderConfig, names: DecoderNames, until?: number): Graph {
   const graph = new Graph();
+  if (until !== undefined) {
+    const x = layers({ ...config, layers: config.layers.slice(0, until) }, names, graph);
+    graph.output = until === 0 ? graph.gather(x) : x;
+    return graph;
+  }
+  const normed = graph.norm(layers(config, names, graph), names.finalNorm, config.normEps);
+  const output = config.tiedOutput ? names.embedding : names.output;
+  graph.output = graph.linear(normed, output, config.vocabularySize, "logits");
+  return graph;
+}
+
+/** The residual stream after the embedding and all layers, of the rows that want logits. */
+function layers(config: DecoderConfig, names: DecoderNames, graph: Graph): Value {
   const last = config.layers.length - 1;
   let x = graph.embed(names.embedding, config.hiddenSize, config.embeddingMultiplier);
   for (let l = 0; l <= last; l++) {
@@ -18,10 +31,7 @@ export function decoderGraph(config: DecoderConfig, names: DecoderNames): Graph 
     x = addPart(graph, config, x, attended, layer.output, config.biases.output, layer.postAttentionNorm);
     x = addPart(graph, config, x, gated(graph, config, layer, x), layer.down, config.biases.mlp, layer.postMlpNorm);
   }
-  const normed = graph.norm(x, names.finalNorm, config.normEps);
-  const output = config.tiedOutput ? names.embedding : names.output;
-  graph.output = graph.linear(normed, output, config.vocabularySize, "logits");
-  return graph;
+  return x;
 }
 
 function attention(graph: Graph, config: DecoderConfig, l: number, names: LayerNames, x: Value): Value {

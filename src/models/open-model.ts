@@ -22,6 +22,8 @@ export interface OpenModel {
   readonly weights: ModelWeights;
   /** The plan of a step; options pass through to the compiler. Throws ERR_SHAPE where file and configuration disagree. */
   compile(options?: CompileOptions): Plan;
+  /** As `compile`, for the residual stream after `layers` layers (0: the embedding) in place of logits. */
+  compileUntil(layers: number, options?: CompileOptions): Plan;
 }
 
 export interface OpenModelOptions {
@@ -86,5 +88,13 @@ function assemble(
     graph,
     weights,
     compile: (options) => compile(graph, weights.layouts, weights.vectorLengths, options),
+    compileUntil(layers, options) {
+      if (!Number.isInteger(layers) || layers < 0 || layers > config.layers.length)
+        throw new HalfbyteError("ERR_ARGUMENT", "no such layer", {
+          expected: `0 to ${config.layers.length}`,
+          got: String(layers),
+        });
+      return compile(architecture.graph(config, names, layers), weights.layouts, weights.vectorLengths, options);
+    },
   };
 }

@@ -1,8 +1,10 @@
 import { expect } from "vitest";
+import { layerStates, relativeError } from "../../src/evaluate/layer-states.ts";
 import { argmax } from "../../src/evaluate/log-probability.ts";
+import { referenceExecutor } from "../../src/executors/reference/reference.ts";
 import type { OpenModel } from "../../src/models/open-model.ts";
 import { goldenTensors } from "./golden-tensors.ts";
-import { load, relativeError } from "./run-model.ts";
+import { load } from "./run-model.ts";
 
 /**
  * Float weights and an f32 cache leave only the order of sums and the rounding of functions: two f32 implementations of a
@@ -68,4 +70,18 @@ export async function expectGoldenWithF16Cache(model: OpenModel, golden: string)
   const all = await sequence.feed(ids.values.subarray(0, length), "all");
   const error = relativeError(all.subarray(all.length - size), logits.values.subarray(0, size));
   expect(error).toBeLessThan(F16_CACHE_TOLERANCE);
+}
+
+/** The residual stream of the golden file's first prompt, after the embedding and each layer, in f32. */
+export async function expectGoldenStates(model: OpenModel, golden: string): Promise<void> {
+  const truth = await goldenTensors(golden);
+  const [, length] = truth.get("input_ids")!.shape as [number, number];
+  const ids = Int32Array.from(truth.get("input_ids")!.values.subarray(0, length));
+  const states = await layerStates(model, referenceExecutor, ids, { cacheType: "f32" });
+  const { shape, values } = truth.get("hidden_states")!;
+  expect(states).toHaveLength(shape[0]!);
+  states.forEach((state, l) => {
+    const error = relativeError(state, values.subarray(l * state.length, (l + 1) * state.length));
+    expect(error, `after ${l} layers`).toBeLessThan(FLOAT_TOLERANCE);
+  });
 }

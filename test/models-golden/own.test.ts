@@ -1,9 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { relativeError } from "../../src/evaluate/layer-states.ts";
 import { openModel } from "../../src/models/open-model.ts";
 import { A16_TOLERANCE, expectGolden, expectGoldenWithF16Cache, FLOAT_TOLERANCE } from "./check-model.ts";
 import { folderFromGguf } from "./folder-from-gguf.ts";
-import { load, openGgufFile, relativeError } from "./run-model.ts";
+import { load, openGgufFile } from "./run-model.ts";
 
 const golden = (name: string): string => fileURLToPath(new URL(`../golden/${name}`, import.meta.url));
 

@@ -64,14 +64,3 @@ export class Sequence {
     return logits.slice();
   }
 }
-
-/** Norm of the difference over the norm of the truth. */
-export function relativeError(got: ArrayLike<number>, truth: ArrayLike<number>): number {
-  let difference = 0;
-  let norm = 0;
-  for (let i = 0; i < truth.length; i++) {
-    difference += (got[i]! - truth[i]!) ** 2;
-    norm += truth[i]! ** 2;
-  }
-  return Math.sqrt(difference / norm);
-}

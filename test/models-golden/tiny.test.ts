@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { goldenPath } from "../golden-data.ts";
-import { A16_TOLERANCE, expectGolden, expectGoldenWithF16Cache, FLOAT_TOLERANCE } from "./check-model.ts";
+import {
+  A16_TOLERANCE,
+  expectGolden,
+  expectGoldenStates,
+  expectGoldenWithF16Cache,
+  FLOAT_TOLERANCE,
+} from "./check-model.ts";
 import { openFolder, openGgufFile } from "./run-model.ts";
 
 const FLOAT_MODELS = [
@@ -29,6 +35,11 @@ describe.skipIf(!here)(title, () => {
     it.each(["config.json", "config.v4.json"])("gives the float truth's logits and text, by %s", async (config) => {
       await expectGolden(await openFolder(folder, config), `${folder}/golden.safetensors`, FLOAT_TOLERANCE);
     });
+  });
+
+  it.each(["llama_bias_linear", "gemma3"])("%s has the truth's residual stream after every layer", async (name) => {
+    const folder = goldenPath("golden-models", "tiny", name)!;
+    await expectGoldenStates(await openFolder(folder), `${folder}/golden.safetensors`);
   });
 
   it.each(TWINS)("%s as GGUF %s gives the truth's logits and text in A16", async (name, kind) => {
