@@ -1,0 +1,50 @@
+import type { Executor, Rejected } from "../executors/executor.ts";
+import { EXECUTORS, type ExecutorWishes, selectExecutor } from "../executors/select.ts";
+import { hasSimd, noRelaxedSimd } from "../executors/wasm/features.ts";
+
+/** An instruction set of an executor. */
+export interface KernelState {
+  readonly executor: Executor;
+  readonly kernel: string;
+  /** Why it cannot run here; absent where it can. */
+  readonly unavailable?: string;
+}
+
+export interface KernelChoice {
+  readonly executor: string;
+  readonly kernel: string;
+  readonly reason: string;
+  readonly rejected: readonly Rejected[];
+}
+
+/** Every kernel of every executor, the fastest first. */
+export async function allKernels(): Promise<KernelState[]> {
+  const states: KernelState[] = [];
+  for (const executor of EXECUTORS) {
+    const reason = await executor.unavailable();
+    for (const { kernel, unavailable = reason } of kernelsOf(executor))
+      states.push({ executor, kernel, ...(unavailable !== undefined && { unavailable }) });
+  }
+  return states;
+}
+
+/** The kernel that multiplies quantised and float matrices of any layout here, without loading anything. */
+export async function chooseKernel(wishes: ExecutorWishes): Promise<KernelChoice> {
+  const { executor, options, reason, rejected } = await selectExecutor(wishes);
+  const notTaken: Rejected[] = [...rejected];
+  for (const { kernel, unavailable } of kernelsOf(executor)) {
+    const why = unavailable ?? (options.kernel && options.kernel !== kernel ? `${options.kernel} was asked for` : "");
+    if (!why) return { executor: executor.name, kernel, reason, rejected: notTaken };
+    notTaken.push({ kernel: `${executor.name} ${kernel}`, reason: why });
+  }
+  return { executor: executor.name, kernel: "none", reason, rejected: notTaken };
+}
+
+function kernelsOf({ name }: Executor): { kernel: string; unavailable?: string }[] {
+  if (name === "reference") return [{ kernel: "typescript" }];
+  const relaxed = noRelaxedSimd();
+  return [
+    { kernel: "relaxed-simd", ...(relaxed && { unavailable: relaxed.reason }) },
+    { kernel: "simd", ...(!hasSimd() && { unavailable: "this engine's WebAssembly has no SIMD" }) },
+  ];
+}
