@@ -18,7 +18,7 @@ describe("progress", () => {
     now = 1000;
     progress.update("downloading", 2_000_000, 4_000_000);
     expect(written.at(-1)).toBe(
-      "\r\x1b[2Kdownloading  [############............]  50 %  2.00 MB of 4.00 MB  1.00 MB/s, 2.00 s left",
+      "\r\x1b[2K[############............]  50 %  2.00 MB of 4.00 MB  1.00 MB/s, 2.00 s left  downloading",
     );
     progress.clear();
     expect(written.at(-1)).toBe("\r\x1b[2K");
@@ -29,7 +29,7 @@ describe("progress", () => {
     const progress = new ProgressLine(terminal, () => 0);
     for (let i = 0; i < 100; i++) progress.update("loading a model with a long name", i, 100);
     expect(written).toHaveLength(1);
-    expect(written[0]).toBe("\r\x1b[2Kloading a model wit");
+    expect(written[0]).toBe("\r\x1b[2K[..................");
     progress.update("loading a model with a long name", 100, 100);
     expect(written).toHaveLength(2);
   });

@@ -58,7 +58,7 @@ export class ProgressLine {
 
   #draw(line: string): void {
     // A line as wide as the terminal would wrap and could not be erased.
-    const width = Math.max(10, (this.#stream.columns ?? 80) - 1);
+    const width = Math.max(10, (this.#stream.columns || 80) - 1);
     this.#stream.write(ERASE_LINE + line.slice(0, width));
     this.#onScreen = true;
   }
@@ -68,7 +68,8 @@ export class ProgressLine {
     const part = Math.min(1, done / total);
     const filled = Math.floor(part * BAR_WIDTH);
     const bar = `[${"#".repeat(filled)}${".".repeat(BAR_WIDTH - filled)}]`;
-    return `${label}  ${bar} ${percent(part).padStart(5)}  ${formatBytes(done)} of ${formatBytes(total)}${this.#rate(done, total, now)}`;
+    // The label comes last: sources have long names, and what does not fit is cut.
+    return `${bar} ${percent(part).padStart(5)}  ${formatBytes(done)} of ${formatBytes(total)}${this.#rate(done, total, now)}  ${label}`;
   }
 
   #rate(done: number, total: number, now: number): string {

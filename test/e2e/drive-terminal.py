@@ -3,11 +3,14 @@
 Arguments: JSON of [[step, ...], ...]: ["expect", text] waits for text after what was matched before, ["send", text]
 types, ["wait", seconds] pauses. The rest is the command.
 """
+import fcntl
 import json
 import os
 import pty
 import select
+import struct
 import sys
+import termios
 import time
 
 DEADLINE = time.monotonic() + 45
@@ -15,6 +18,7 @@ DEADLINE = time.monotonic() + 45
 steps, command = json.loads(sys.argv[1]), sys.argv[2:]
 pid, terminal = pty.fork()
 if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     os.execvp(command[0], command)
 
 output, matched, failure = b"", 0, None
