@@ -22,8 +22,11 @@ const CONFIGS: Record<string, object> = {
   },
 };
 
-/** The float weights of a tiny GGUF under the names and in the conventions of transformers, config.json included. */
-export async function folderFromGguf(path: string, architecture: string): Promise<HuggingFaceFolder> {
+/**
+ * The float weights of a tiny GGUF under the names and in the conventions of transformers, config.json included. `seeing`:
+ * as the text part of a model that also sees, with a tensor of its vision tower.
+ */
+export async function folderFromGguf(path: string, architecture: string, seeing = false): Promise<HuggingFaceFolder> {
   const { metadata, tensors } = await openGguf(memorySource(await readFile(path), path));
   const key = (name: string): number => metadata.number(`${architecture}.${name}`);
   const config = {
@@ -40,7 +43,8 @@ export async function folderFromGguf(path: string, architecture: string): Promis
   };
   const gemma = architecture === "gemma3";
   const out = new Map<string, Tensor>();
-  const names = huggingFaceNames(() => true, gemma);
+  const prefix = seeing ? "language_model.model." : "model.";
+  const names = huggingFaceNames((name) => name.startsWith(prefix), gemma);
   const put = async (from: string, to: string, change: (tensor: Tensor) => Tensor = (same) => same): Promise<void> => {
     const tensor = tensors.get(from);
     if (tensor) out.set(to, change({ shape: tensor.shape.toReversed(), values: await ggufFloats(tensor) }));
@@ -57,8 +61,10 @@ export async function folderFromGguf(path: string, architecture: string): Promis
     for (const role of ["attentionNorm", "qNorm", "kNorm", "postAttentionNorm", "mlpNorm", "postMlpNorm"] as const)
       await put(from[role], to[role], norm);
   }
+  if (seeing) out.set("vision_tower.patch.weight", { shape: [2], values: new Float32Array(2) });
+  const written = seeing ? { model_type: architecture, text_config: config } : config;
   const files = new Map<string, Uint8Array>([
-    ["config.json", new TextEncoder().encode(JSON.stringify(config))],
+    ["config.json", new TextEncoder().encode(JSON.stringify(written))],
     ["model.safetensors", safetensors(out)],
   ]);
   return openHuggingFaceFolder(async (name) => {

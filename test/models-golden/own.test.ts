@@ -40,3 +40,9 @@ describe.each(["llama", "gemma3"])("tiny %s of the project's own golden data", (
     expect(error).toBeLessThan(EIGHT_BIT_TOLERANCE);
   });
 });
+
+it("finds gemma3 inside a model that also sees, and lists what it leaves", async () => {
+  const model = await openModel(await folderFromGguf(golden("gemma3-q4_0.gguf"), "gemma3", true));
+  expect(model.weights.unused).toEqual(["vision_tower.patch.weight"]);
+  await expectGolden(model, golden("gemma3-q4_0.golden.safetensors"), FLOAT_TOLERANCE);
+});
