@@ -7,6 +7,8 @@ export interface AddedToken {
   /** Takes the white space before it, or after it, with it. */
   readonly stripsLeft?: boolean;
   readonly stripsRight?: boolean;
+  /** Matched in text as the model sees it, not as it was given. */
+  readonly normalized?: boolean;
   /** Matched only where no letter, digit or underscore touches it. */
   readonly singleWord?: boolean;
 }

@@ -10,8 +10,6 @@ export interface ByteLevelOptions {
   readonly normalize: (text: string) => string;
   /** A whole word that is an entry is that entry, whatever the merges say. */
   readonly ignoreMerges: boolean;
-  /** A text that does not begin with white space gets a space in front. */
-  readonly addsSpace: boolean;
 }
 
 /**
@@ -33,10 +31,12 @@ export class ByteLevelModel implements TextModel {
     for (let byte = 0; byte < 256; byte++) this.#idOfByte[byte] = vocabulary.find(Uint8Array.of(byte)) ?? -1;
   }
 
-  encode(text: string, start: boolean, ids: number[]): void {
-    let prepared = this.#options.normalize(text);
-    if (start && this.#options.addsSpace && !/^\s/.test(prepared)) prepared = ` ${prepared}`;
-    for (const word of splitText(prepared, this.#options.steps)) this.#encodeWord(word, ids);
+  normalize(text: string): string {
+    return this.#options.normalize(text);
+  }
+
+  encode(text: string, _start: boolean, ids: number[]): void {
+    for (const word of splitText(text, this.#options.steps)) this.#encodeWord(word, ids);
   }
 
   #encodeWord(word: string, ids: number[]): void {

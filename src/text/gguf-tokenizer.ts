@@ -2,10 +2,13 @@ import { HalfbyteError } from "../errors.ts";
 import type { AddedToken } from "./added-tokens.ts";
 import { byteLevelPieces, writeSpeltBytes } from "./byte-alphabet.ts";
 import { ByteLevelModel } from "./byte-level-model.ts";
+import { endOfGeneration } from "./end-tokens.ts";
 import { MergeList, ScoredPieces } from "./pair-ranks.ts";
 import { PieceModel } from "./piece-model.ts";
+import { sentencePieces } from "./piece-table.ts";
 import { splitKind, splitPattern } from "./split-patterns.ts";
-import { buildTable, packStrings, type StringTable } from "./string-table.ts";
+import { packStrings } from "./string-table.ts";
+import { splitBy } from "./text-model.ts";
 import { type Tokenizer, type TokenizerTraits, VocabularyTokenizer } from "./tokenizer.ts";
 import { MAX_VOCABULARY, TokenKind, Vocabulary } from "./vocabulary.ts";
 
@@ -18,19 +21,6 @@ export interface TokenizerMetadata {
   strings(key: string): Promise<readonly string[]>;
   numbers(key: string): Promise<ArrayLike<number>>;
 }
-
-// Tokens that end an answer under whatever key their file has them, or none: by the names model makers give them.
-const endTexts: readonly string[] = [
-  "<|eot_id|>",
-  "<|eom_id|>",
-  "<|im_end|>",
-  "<|end|>",
-  "<|endoftext|>",
-  "<|end_of_text|>",
-  "<end_of_turn>",
-  "<EOT>",
-  "</s>",
-];
 
 /**
  * The tokenizer of a GGUF file: byte-level BPE (`gpt2`) or SentencePiece (`llama`, Gemma's among them).
@@ -45,8 +35,8 @@ export async function tokenizerFromGguf(metadata: TokenizerMetadata): Promise<To
       got: JSON.stringify(model.slice(0, 100)),
     });
   }
-  const entries = packStrings(await strings(metadata, "tokenizer.ggml.tokens"));
-  const size = entries.offsets.length - 1;
+  const entries = await strings(metadata, "tokenizer.ggml.tokens");
+  const size = entries.length;
   if (size < 1 || size > MAX_VOCABULARY) {
     throw new HalfbyteError(size < 1 ? "ERR_FORMAT" : "ERR_LIMIT", "wrong number of entries", {
       place: "tokenizer.ggml.tokens",
@@ -58,15 +48,18 @@ export async function tokenizerFromGguf(metadata: TokenizerMetadata): Promise<To
   return model === "gpt2" ? byteLevel(metadata, entries, kinds) : sentencePiece(metadata, entries, kinds);
 }
 
-async function byteLevel(metadata: TokenizerMetadata, entries: StringTable, kinds: Uint8Array): Promise<Tokenizer> {
+async function byteLevel(
+  metadata: TokenizerMetadata,
+  entries: readonly string[],
+  kinds: Uint8Array,
+): Promise<Tokenizer> {
   const kind = splitKind(metadata.string("tokenizer.ggml.pre", "default"));
-  const merges = packStrings(await strings(metadata, "tokenizer.ggml.merges"));
+  const merges = await strings(metadata, "tokenizer.ggml.merges");
   const vocabulary = new Vocabulary(byteLevelPieces(entries, kinds), kinds);
   const model = new ByteLevelModel(vocabulary, byteLevelMerges(vocabulary, merges), {
-    steps: kind.patterns.map((pattern) => ({ pattern: splitPattern(pattern), behavior: "Isolated", invert: false })),
+    steps: kind.patterns.map((pattern) => splitBy(splitPattern(pattern))),
     normalize: kind.composes ? (text) => text.normalize("NFC") : (text) => text,
     ignoreMerges: kind.ignoreMerges ?? false,
-    addsSpace: metadata.boolean("tokenizer.ggml.add_space_prefix", false),
   });
   const added = addedTokens(entries, kinds);
   return new VocabularyTokenizer(
@@ -78,28 +71,29 @@ async function byteLevel(metadata: TokenizerMetadata, entries: StringTable, kind
 }
 
 /** Merges are spelt "left right" in GPT-2's alphabet, which has no space. One that names no entry can make none. */
-function byteLevelMerges(vocabulary: Vocabulary, merges: StringTable): MergeList {
-  const { bytes, offsets } = merges;
-  const list = new MergeList(offsets.length - 1);
+function byteLevelMerges(vocabulary: Vocabulary, merges: readonly string[]): MergeList {
+  const list = new MergeList(merges.length);
   let scratch = new Uint8Array(256);
-  for (let i = 0; i + 1 < offsets.length; i++) {
-    const start = offsets[i]!;
-    const end = offsets[i + 1]!;
-    if (end - start > scratch.length) scratch = new Uint8Array(end - start);
-    const space = bytes.indexOf(0x20, start + 1);
-    if (space < 0 || space >= end) continue;
-    const middle = writeSpeltBytes(bytes, start, space, scratch, 0);
-    const length = middle === undefined ? undefined : writeSpeltBytes(bytes, space + 1, end, scratch, middle);
-    if (middle === undefined || length === undefined) continue;
+  for (const merge of merges) {
+    if (merge.length > scratch.length) scratch = new Uint8Array(merge.length);
+    const space = merge.indexOf(" ", 1);
+    if (space < 0) continue;
+    const middle = writeSpeltBytes(merge, 0, space, scratch, 0);
+    const end = middle === undefined ? undefined : writeSpeltBytes(merge, space + 1, merge.length, scratch, middle);
+    if (middle === undefined || end === undefined) continue;
     const left = vocabulary.find(scratch, 0, middle);
-    const right = vocabulary.find(scratch, middle, length);
-    const merged = vocabulary.find(scratch, 0, length);
+    const right = vocabulary.find(scratch, middle, end);
+    const merged = vocabulary.find(scratch, 0, end);
     if (left !== undefined && right !== undefined && merged !== undefined) list.add(left, right, merged);
   }
   return list;
 }
 
-async function sentencePiece(metadata: TokenizerMetadata, entries: StringTable, kinds: Uint8Array): Promise<Tokenizer> {
+async function sentencePiece(
+  metadata: TokenizerMetadata,
+  entries: readonly string[],
+  kinds: Uint8Array,
+): Promise<Tokenizer> {
   const size = kinds.length;
   if (!metadata.has("tokenizer.ggml.scores")) missing("tokenizer.ggml.scores");
   const scores = await metadata.numbers("tokenizer.ggml.scores");
@@ -109,7 +103,7 @@ async function sentencePiece(metadata: TokenizerMetadata, entries: StringTable, 
       throw new HalfbyteError("ERR_FORMAT", "a score is no number", { place: `tokenizer.ggml.scores[${id}]` });
   }
   const idOfByte = new Int32Array(256).fill(-1);
-  const vocabulary = new Vocabulary(sentencePieces(entries, kinds, idOfByte), kinds);
+  const vocabulary = new Vocabulary(sentencePieces(packStrings(entries), kinds, idOfByte), kinds);
   const added = addedTokens(entries, kinds);
   const spacePrefix = metadata.boolean("tokenizer.ggml.add_space_prefix", true);
   const chosen = traits(metadata, added, size, true, spacePrefix);
@@ -125,40 +119,6 @@ async function sentencePiece(metadata: TokenizerMetadata, entries: StringTable, 
   return new VocabularyTokenizer(vocabulary, model, added, chosen);
 }
 
-/** The bytes SentencePiece's entries stand for: U+2581 is a space, `<0x41>` the byte 41; fills in the ids of the bytes. */
-export function sentencePieces(entries: StringTable, kinds: Uint8Array, idOfByte: Int32Array): StringTable {
-  const { bytes, offsets } = entries;
-  return buildTable(kinds.length, bytes.length, (id, target, at) => {
-    const start = offsets[id]!;
-    const end = offsets[id + 1]!;
-    if (kinds[id] === TokenKind.byte) {
-      const byte = readByteName(bytes, start, end);
-      idOfByte[byte] = id;
-      target[at] = byte;
-      return at + 1;
-    }
-    let to = at;
-    for (let i = start; i < end; i++) {
-      if (bytes[i] === 0xe2 && bytes[i + 1] === 0x96 && bytes[i + 2] === 0x81 && i + 2 < end) {
-        target[to++] = 0x20;
-        i += 2;
-      } else target[to++] = bytes[i]!;
-    }
-    return to;
-  });
-}
-
-function readByteName(bytes: Uint8Array, start: number, end: number): number {
-  const name = new TextDecoder().decode(bytes.subarray(start, Math.min(end, start + 16)));
-  const match = /^<0x([0-9A-Fa-f]{2})>$/.exec(name);
-  if (match && end - start === 6) return Number.parseInt(match[1]!, 16);
-  throw new HalfbyteError("ERR_FORMAT", "a byte entry is not named like one", {
-    place: "tokenizer vocabulary",
-    expected: "<0x00> to <0xFF>",
-    got: JSON.stringify(name),
-  });
-}
-
 async function readKinds(metadata: TokenizerMetadata, size: number): Promise<Uint8Array> {
   if (!metadata.has("tokenizer.ggml.token_type")) return new Uint8Array(size).fill(TokenKind.normal);
   const types = await metadata.numbers("tokenizer.ggml.token_type");
@@ -172,18 +132,12 @@ async function readKinds(metadata: TokenizerMetadata, size: number): Promise<Uin
   return kinds;
 }
 
-function addedTokens(entries: StringTable, kinds: Uint8Array): AddedToken[] {
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+function addedTokens(entries: readonly string[], kinds: Uint8Array): AddedToken[] {
   const added: AddedToken[] = [];
   for (let id = 0; id < kinds.length; id++) {
     const kind = kinds[id];
     const special = kind === TokenKind.control || kind === TokenKind.unknown;
-    if (!special && kind !== TokenKind.userDefined) continue;
-    added.push({
-      id,
-      content: decoder.decode(entries.bytes.subarray(entries.offsets[id]!, entries.offsets[id + 1]!)),
-      special,
-    });
+    if (special || kind === TokenKind.userDefined) added.push({ id, content: entries[id]!, special });
   }
   return added;
 }
@@ -207,15 +161,12 @@ function traits(
     });
   };
   const eosId = idAt("eos");
-  const ends = new Set<number>();
-  for (const id of [eosId, idAt("eot"), idAt("eom")]) if (id !== undefined) ends.add(id);
-  for (const token of added) if (token.special && endTexts.includes(token.content)) ends.add(token.id);
   return {
     bosId: idAt("bos"),
     eosId,
     unknownId: idAt("unknown"),
     paddingId: idAt("padding"),
-    endOfGenerationIds: ends,
+    endOfGenerationIds: endOfGeneration([eosId, idAt("eot"), idAt("eom")], added),
     addBosByDefault: metadata.boolean("tokenizer.ggml.add_bos_token", addsBos),
     stripsLeadingSpace,
   };

@@ -36,11 +36,14 @@ export class PieceModel implements TextModel {
     this.#options = options;
   }
 
+  normalize(text: string): string {
+    return this.#options.normalize(text).replaceAll("\u2581", " ");
+  }
+
   encode(text: string, start: boolean, ids: number[]): void {
-    const { normalize, spacePrefix, prefixOnlyUnspaced, splitsWords } = this.#options;
-    let prepared = normalize(text).replaceAll("\u2581", " ");
+    const { spacePrefix, prefixOnlyUnspaced, splitsWords } = this.#options;
     const wanted = spacePrefix === "segments" || (spacePrefix === "start" && start);
-    if (wanted && prepared !== "" && !(prefixOnlyUnspaced && prepared.startsWith(" "))) prepared = ` ${prepared}`;
+    const prepared = wanted && !(prefixOnlyUnspaced && text.startsWith(" ")) ? ` ${text}` : text;
     for (const part of splitsWords ? prepared.split(/(?= )/) : [prepared]) this.#encodePart(part, ids);
   }
 

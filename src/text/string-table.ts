@@ -43,5 +43,5 @@ export function buildTable(
   const bytes = new Uint8Array(capacity);
   const offsets = new Uint32Array(count + 1);
   for (let i = 0; i < count; i++) offsets[i + 1] = next(i, bytes, offsets[i]!);
-  return { bytes: bytes.subarray(0, offsets[count]!), offsets };
+  return { bytes: bytes.slice(0, offsets[count]!), offsets };
 }

@@ -69,8 +69,8 @@ export class VocabularyTokenizer implements Tokenizer {
   readonly #vocabulary: Vocabulary;
   readonly #model: TextModel;
   readonly #added: readonly AddedToken[];
-  readonly #plainMatcher: AddedTokenMatcher;
-  #specialMatcher: AddedTokenMatcher | undefined;
+  readonly #plain: AddedTokenSplitter;
+  #special: AddedTokenSplitter | undefined;
 
   constructor(vocabulary: Vocabulary, model: TextModel, added: readonly AddedToken[], traits: TokenizerTraits) {
     this.vocabularySize = vocabulary.size;
@@ -84,7 +84,8 @@ export class VocabularyTokenizer implements Tokenizer {
     this.#vocabulary = vocabulary;
     this.#model = model;
     this.#added = added;
-    this.#plainMatcher = new AddedTokenMatcher(added.filter((token) => !token.special));
+    const plain = added.filter((token) => !token.special);
+    this.#plain = new AddedTokenSplitter(plain, model);
   }
 
   encode(text: string, options: EncodeOptions = {}): Int32Array {
@@ -98,7 +99,7 @@ export class VocabularyTokenizer implements Tokenizer {
     const ids: number[] = [];
     if (addBos && this.bosId !== undefined) ids.push(this.bosId);
     let start = true;
-    for (const part of this.#matcher(parseSpecial).split(text.toWellFormed())) {
+    for (const part of this.#splitter(parseSpecial).split(text.toWellFormed())) {
       if (typeof part === "number") ids.push(part);
       else this.#model.encode(part, start, ids);
       start = false;
@@ -107,10 +108,10 @@ export class VocabularyTokenizer implements Tokenizer {
   }
 
   // Gemma has 6,249 special tokens, and a plain completion needs none of them.
-  #matcher(parseSpecial: boolean): AddedTokenMatcher {
-    if (!parseSpecial) return this.#plainMatcher;
-    this.#specialMatcher ??= new AddedTokenMatcher(this.#added);
-    return this.#specialMatcher;
+  #splitter(parseSpecial: boolean): AddedTokenSplitter {
+    if (!parseSpecial) return this.#plain;
+    this.#special ??= new AddedTokenSplitter(this.#added, this.#model);
+    return this.#special;
   }
 
   decode(ids: Iterable<number>, options: DecodeOptions = {}): string {
@@ -149,5 +150,28 @@ export class VocabularyTokenizer implements Tokenizer {
 
   addedTokenId(content: string): number | undefined {
     return this.#added.find((token) => token.content === content)?.id;
+  }
+}
+
+/** Finds added tokens: those of the text as given, and between them those of the text as the model sees it. */
+class AddedTokenSplitter {
+  readonly #model: TextModel;
+  readonly #raw: AddedTokenMatcher;
+  readonly #normalized: AddedTokenMatcher;
+
+  constructor(tokens: readonly AddedToken[], model: TextModel) {
+    this.#model = model;
+    this.#raw = new AddedTokenMatcher(tokens.filter((token) => !token.normalized));
+    const normalized = tokens.filter((token) => token.normalized);
+    this.#normalized = new AddedTokenMatcher(
+      normalized.map((token) => ({ ...token, content: model.normalize(token.content) })),
+    );
+  }
+
+  /** Normalized text, and ids of the tokens between. */
+  split(text: string): (string | number)[] {
+    return this.#raw
+      .split(text)
+      .flatMap((part) => (typeof part === "number" ? part : this.#normalized.split(this.#model.normalize(part))));
   }
 }
