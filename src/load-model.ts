@@ -16,8 +16,7 @@ import { Model } from "./model.ts";
 import { openModel } from "./models/open-model.ts";
 import type { FloatWeights } from "./models/tensor-stores.ts";
 import type { ActivationMode, CacheType } from "./plan/plan.ts";
-import { ChatTemplate } from "./text/chat-template.ts";
-import { openText } from "./text/open-text.ts";
+import { ChatTemplates, openText } from "./text/open-text.ts";
 
 /** What a model can be loaded from anywhere: a URL, a file picked in a page, bytes in memory, or several of them (a split GGUF). */
 export type ModelInput = URL | Blob | ArrayBufferLike | Uint8Array | ByteSource;
@@ -83,12 +82,14 @@ export async function loadFolder(open: OpenFile, name: string, options: LoadMode
 async function loadFile(file: GgufFile | HuggingFaceFolder, source: string, options: LoadModelOptions): Promise<Model> {
   const { signal, onProgress, executor, kernel, threads, environment } = options;
   const name = options.name ?? source.split(/[/\\]/).at(-1)!;
-  const [opened, { tokenizer, chatTemplate: ownTemplate }, chosen] = await Promise.all([
+  const [opened, { tokenizer, templates }, chosen] = await Promise.all([
     openModel(file, { floatWeights: options.floatWeights ?? "keep" }),
     openText(file),
     selectExecutor({ executor, kernel, threads, environment }),
   ]);
-  const chatTemplate = options.chatTemplate ? new ChatTemplate(options.chatTemplate) : ownTemplate;
+  const { chatTemplate } = options;
+  const sources = chatTemplate === undefined ? templates : new Map([["default", chatTemplate]]);
+  const chatTemplates = new ChatTemplates(sources, tokenizer);
   const contextLength = checkContext(options.contextLength, opened.config.contextLength);
   const plan = opened.compile({ activations: options.activations ?? "a8", cacheType: options.cacheType ?? "f16" });
   const load: ExecutorLoadOptions = {
@@ -100,7 +101,7 @@ async function loadFile(file: GgufFile | HuggingFaceFolder, source: string, opti
   const engine = new Engine(runner, contextLength);
   const architecture = opened.architecture.name;
   const close = (): Promise<void> => file.close();
-  return new Model({ name, architecture, contextLength, tokenizer, chatTemplate, runner, engine, close });
+  return new Model({ name, architecture, contextLength, tokenizer, chatTemplates, runner, engine, close });
 }
 
 function checkContext(asked: number | undefined, trained: number): number {

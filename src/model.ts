@@ -3,7 +3,8 @@ import { type GenerateOptions, type Generation, generate } from "./engine/genera
 import { HalfbyteError } from "./errors.ts";
 import type { ExecutorInfo, PlanRunner, RunnerMemory } from "./executors/executor.ts";
 import type { Plan } from "./plan/plan.ts";
-import type { ChatMessage, ChatTemplate, ChatTemplateInput } from "./text/chat-template.ts";
+import type { ChatMessage, ChatTemplateInput } from "./text/chat-template.ts";
+import type { ChatTemplates } from "./text/open-text.ts";
 import type { Tokenizer } from "./text/tokenizer.ts";
 
 export interface ModelInfo {
@@ -25,6 +26,8 @@ export interface ChatOptions extends GenerateOptions {
   /** JSON schemas of functions, for templates that know tools. */
   readonly tools?: ChatTemplateInput["tools"];
   readonly documents?: ChatTemplateInput["documents"];
+  /** One of the model's templates by name; default: its tool template when there are tools, else its default. */
+  readonly templateName?: string;
   /** Further variables of the chat template. */
   readonly templateVariables?: Readonly<Record<string, unknown>>;
 }
@@ -34,7 +37,7 @@ export interface ModelParts {
   readonly architecture: string;
   readonly contextLength: number;
   readonly tokenizer: Tokenizer;
-  readonly chatTemplate: ChatTemplate | undefined;
+  readonly chatTemplates: ChatTemplates;
   readonly runner: PlanRunner;
   readonly engine: Engine;
   /** Closes the model's files. */
@@ -45,15 +48,15 @@ export interface ModelParts {
 export class Model implements AsyncDisposable {
   readonly info: ModelInfo;
   readonly tokenizer: Tokenizer;
-  /** Undefined for a model that has none, such as a base model. */
-  readonly chatTemplate: ChatTemplate | undefined;
+  /** None for a base model. */
+  readonly chatTemplates: ChatTemplates;
   readonly #parts: ModelParts;
   #disposed = false;
 
   constructor(parts: ModelParts) {
     this.#parts = parts;
     this.tokenizer = parts.tokenizer;
-    this.chatTemplate = parts.chatTemplate;
+    this.chatTemplates = parts.chatTemplates;
     this.info = modelInfo(parts);
   }
 
@@ -84,13 +87,12 @@ export class Model implements AsyncDisposable {
 
   /** The text that the chat template makes of a conversation. */
   renderChat(messages: readonly ChatMessage[], options: Omit<ChatOptions, keyof GenerateOptions> = {}): string {
-    if (!this.chatTemplate)
-      throw new HalfbyteError("ERR_NO_CHAT_TEMPLATE", "this model has no chat template", {
-        place: this.info.name,
-        remedy: "it is likely a base model: use complete(), or give a chat template when loading",
-      });
-    const { tools = null, documents = null, templateVariables = {} } = options;
-    return this.chatTemplate.render({ messages, tools, documents, variables: templateVariables });
+    const { tools = null, documents = null, templateVariables = {}, templateName } = options;
+    const template = this.chatTemplates.choose({
+      ...(templateName !== undefined && { name: templateName }),
+      tools: tools !== null && tools.length > 0,
+    });
+    return template.render({ messages, tools, documents, variables: templateVariables });
   }
 
   /** Token ids of a rendered conversation: special tokens are parsed, and a beginning token is not doubled. */
