@@ -1,0 +1,58 @@
+import { Matrix } from "./linear-matrix";
+
+/** Rows that share one unpacking of a block. */
+export const ROW_BATCH: i32 = 128;
+/** Inputs unpacked at once, unless a run is longer: codes and parameters then stay in the first-level cache. */
+export const CHUNK_INPUTS: i32 = 512;
+/** The same for float weights, which are wider. */
+export const FLOAT_CHUNK_INPUTS: i32 = 256;
+
+/** What a thread works on, at the start of its scratch: some rows of quantised inputs, and a chunk of a block's inputs. */
+// @ts-ignore: decorator
+@unmanaged
+export class Task {
+  matrix: Matrix;
+  /** First row: codes at 0, f32 scales at scaleAt, i32 sums of codes at sumAt, up to sumEnd. */
+  x: usize;
+  xStride: usize;
+  rows: i32;
+  scaleAt: usize;
+  sumAt: usize;
+  sumEnd: usize;
+  /** Inputs under one scale of a row. */
+  inputGroup: i32;
+  /** Inputs summed as integers; and bytes of the stored sums that lie in them. */
+  run: i32;
+  sumStep: usize;
+  /** The zero point, where it is one for all. */
+  zero: i32;
+  hasZeros: i32;
+  hasOffsets: i32;
+  /** The chunk: its block, its first input, and its inputs and runs from there. */
+  block: usize;
+  first: i32;
+  count: i32;
+  runs: i32;
+}
+
+// What else stands in scratch, in bytes from its start.
+
+/** f32 [ROW_BATCH][16]: sums so far. */
+export const SUMS: usize = 128;
+/** For each run of a chunk, 16 numbers: f32 scales, f32 offsets, i32 zero points. A run has 16 inputs at least. */
+export const SCALES: usize = 8320;
+export const OFFSETS: usize = 10368;
+export const ZEROS: usize = 12416;
+/** Unpacked codes, or f32 weights, of a chunk. */
+export const CODES: usize = 14464;
+export const LINEAR_SCRATCH_BYTES: i32 = 30848;
+
+/** The sum of a row's codes in a run, from the sums stored `at` bytes into the row. */
+// @ts-ignore: decorator
+@inline
+export function runSum(row: usize, at: usize, step: usize, end: usize): i32 {
+  let sum = load<i32>(row + at);
+  const last = min(at + step, end);
+  for (at += 4; at < last; at += 4) sum += load<i32>(row + at);
+  return sum;
+}

@@ -1,0 +1,116 @@
+import { codes, nibbles } from "./linear-codes";
+import { codeBook } from "./linear-matrix";
+import { CODES, Task } from "./linear-task";
+
+// A chunk's codes to scratch in the form linear-tile.ts multiplies: steps of 64 bytes, 4 for each of the 16 outputs.
+
+/** A quad of inputs takes one step; with 8-bit codes and code books (form 0) two, lower and upper nibbles. */
+export function unpackBytes(task: Task, form: i32): void {
+  if (form == 4) byteSteps(4, task);
+  else if (form == 5) byteSteps(5, task);
+  else if (form == 6) byteSteps(6, task);
+  else if (form == 8) byteSteps(8, task);
+  else byteSteps(0, task);
+}
+
+/** A quad of inputs takes two steps of 16-bit values: inputs 0 and 2, then 1 and 3. */
+export function unpackWords(task: Task, form: i32): void {
+  if (form == 4) wordSteps(4, task);
+  else if (form == 5) wordSteps(5, task);
+  else if (form == 6) wordSteps(6, task);
+  else if (form == 8) wordSteps(8, task);
+  else wordSteps(0, task);
+}
+
+// @ts-ignore: decorator
+@inline
+function highAt(form: i32, inputs: i32): usize {
+  return <usize>inputs << (form == 8 ? 3 : form == 6 ? 2 : 1);
+}
+
+// @ts-ignore: decorator
+@inline
+function byteSteps(form: i32, task: Task): void {
+  let q = task.block + (<usize>task.first << 3);
+  let h = task.block + task.matrix.highAt + highAt(form, task.first);
+  let target = changetype<usize>(task) + CODES;
+  const split = v128.xor(codeBook(task.matrix), i8x16.splat(-128));
+  const lower = v128.and(split, i8x16.splat(15));
+  const upper = i8x16.shr_u(split, 4);
+  for (let n = task.count; n > 0; n -= 32) {
+    for (let c: usize = 0; c < 64; c += 16)
+      for (let o = 0; o < 4; o++) {
+        const at = target + c + (<usize>o << (form == 8 || form == 0 ? 8 : 7));
+        const low = v128.load(q + c + (<usize>o << 6));
+        if (form == 8) {
+          const high = v128.load(h + c + (<usize>o << 6));
+          v128.store(at, nibbles(low, 0));
+          v128.store(at, nibbles(high, 0), 64);
+          v128.store(at, nibbles(low, 1), 128);
+          v128.store(at, nibbles(high, 1), 192);
+        } else if (form == 0) {
+          v128.store(at, i8x16.swizzle(lower, nibbles(low, 0)));
+          v128.store(at, i8x16.swizzle(upper, nibbles(low, 0)), 64);
+          v128.store(at, i8x16.swizzle(lower, nibbles(low, 1)), 128);
+          v128.store(at, i8x16.swizzle(upper, nibbles(low, 1)), 192);
+        } else {
+          const high = highQuads(form, h + c, o);
+          v128.store(at, codes(form, low, high, 0));
+          v128.store(at, codes(form, low, high, 1), 64);
+        }
+      }
+    q += 256;
+    h += highAt(form, 32);
+    target += form == 8 || form == 0 ? 1024 : 512;
+  }
+}
+
+/** The high plane for octet o of 32 inputs, moved so that its two quads stand where those of octet 0 do. */
+// @ts-ignore: decorator
+@inline
+function highQuads(form: i32, h: usize, o: i32): v128 {
+  if (form == 5) return i16x8.shr_u(v128.load(h), 2 * o);
+  if (form == 6) return i16x8.shr_u(v128.load(h + (<usize>(o >> 1) << 6)), 4 * (o & 1));
+  return i32x4.splat(0);
+}
+
+// @ts-ignore: decorator
+@inline
+function wordSteps(form: i32, task: Task): void {
+  let q = task.block + (<usize>task.first << 3);
+  let h = task.block + task.matrix.highAt + highAt(form, task.first);
+  let target = changetype<usize>(task) + CODES;
+  const book = codeBook(task.matrix);
+  for (let n = task.count; n > 0; n -= 32) {
+    for (let c: usize = 0; c < 64; c += 16)
+      for (let o = 0; o < 4; o++) {
+        const at = target + c + (<usize>o << 8);
+        const low = v128.load(q + c + (<usize>o << 6));
+        if (form == 0) {
+          storeSigned(at, i8x16.swizzle(book, nibbles(low, 0)));
+          storeSigned(at + 128, i8x16.swizzle(book, nibbles(low, 1)));
+        } else {
+          const high = form == 8 ? v128.load(h + c + (<usize>o << 6)) : highQuads(form, h + c, o);
+          storeCodes(at, codes(form, low, high, 0));
+          storeCodes(at + 128, codes(form, low, high, 1));
+        }
+      }
+    q += 256;
+    h += highAt(form, 32);
+    target += 1024;
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+function storeCodes(at: usize, bytes: v128): void {
+  v128.store(at, v128.and(bytes, i16x8.splat(255)));
+  v128.store(at, i16x8.shr_u(bytes, 8), 64);
+}
+
+// @ts-ignore: decorator
+@inline
+function storeSigned(at: usize, bytes: v128): void {
+  v128.store(at, i16x8.shr_s(i16x8.shl(bytes, 8), 8));
+  v128.store(at, i16x8.shr_s(bytes, 8), 64);
+}
