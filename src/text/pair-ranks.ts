@@ -3,7 +3,7 @@ import { NO_MERGE, type PairRanks } from "./pair-merger.ts";
 import { TokenKind, type Vocabulary } from "./vocabulary.ts";
 
 /** Larger lists than any known one (Gemma 3: 514,906), under the 2^21 ranks that pair-merger.ts can hold. */
-export const MAX_MERGES: number = 1 << 20;
+const MAX_MERGES = 1 << 20;
 
 // See vocabulary.ts: more steps than this mean pairs chosen to collide.
 const MAX_PROBES = 1024;

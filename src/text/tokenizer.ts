@@ -54,7 +54,7 @@ export interface TokenizerTraits {
 }
 
 /** UTF-16 units: many times any context, and few enough for regular expressions and typed arrays. */
-export const MAX_TEXT_LENGTH: number = 1 << 24;
+const MAX_TEXT_LENGTH = 1 << 24;
 
 /** The one tokenizer: added tokens by a matcher, the text between them by a model, both over one vocabulary. */
 export class VocabularyTokenizer implements Tokenizer {

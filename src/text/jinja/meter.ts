@@ -5,11 +5,11 @@ import { fail } from "./failure.ts";
  * one node of the syntax tree, one element of a list, or 16 characters of a string made; an honest template takes a few
  * hundred for each message. Five million take one to three seconds.
  */
-export const MAX_STEPS: number = 5_000_000;
+const MAX_STEPS = 5_000_000;
 /** Added for each character of the conversation: some templates loop over the characters of messages. */
-export const STEPS_A_CHARACTER: number = 20;
+const STEPS_A_CHARACTER = 20;
 /** UTF-16 units of any string, the rendered text among them: some two million tokens. */
-export const MAX_STRING: number = 1 << 23;
+const MAX_STRING = 1 << 23;
 /** Python's own sandbox allows as many numbers in a range. */
 export const MAX_RANGE: number = 100_000;
 /** Macros calling macros. */

@@ -47,7 +47,7 @@ export interface SetNode {
   readonly value: Node | null;
   readonly body: readonly Node[];
 }
-export interface MacroNode {
+interface MacroNode {
   readonly type: "Macro";
   readonly name: Named;
   readonly args: readonly Node[];
@@ -59,13 +59,13 @@ export interface CallStatementNode {
   readonly callerArgs: readonly Node[] | null;
   readonly body: readonly Node[];
 }
-export interface MemberNode {
+interface MemberNode {
   readonly type: "MemberExpression";
   readonly object: Node;
   readonly property: Node;
   readonly computed: boolean;
 }
-export interface SliceNode {
+interface SliceNode {
   readonly type: "SliceExpression";
   readonly start: Node | undefined;
   readonly stop: Node | undefined;
@@ -76,19 +76,19 @@ export interface CallNode {
   readonly callee: Node;
   readonly args: readonly Node[];
 }
-export interface BinaryNode {
+interface BinaryNode {
   readonly type: "BinaryExpression";
   readonly operator: Operator;
   readonly left: Node;
   readonly right: Node;
 }
-export type ArgumentNode =
+type ArgumentNode =
   | { readonly type: "KeywordArgumentExpression"; readonly key: Named; readonly value: Node }
   | { readonly type: "SpreadExpression" | "KeywordSpreadExpression"; readonly argument: Node };
 export type FilterName = { readonly type: "Identifier"; readonly value: string } | CallNode;
 
 /** UTF-16 units. The longest templates known are near 30,000. */
-export const MAX_TEMPLATE: number = 1 << 18;
+const MAX_TEMPLATE = 1 << 18;
 // The library's lexer takes time quadratic in a run of white space.
 const MAX_WHITE_SPACE = 2048;
 
