@@ -73,7 +73,8 @@ async function takeTurn(
       if (!stopped.signal.aborted) throw error;
       stdout.write("\n\n");
     }
-    return [...messages, { role: "assistant", content }];
+    // A turn that was stopped before its first word is as if it had not been.
+    return content ? [...messages, { role: "assistant", content }] : messages.slice(0, -1);
   } catch (error) {
     interrupt.throwIfAborted();
     if (!(error instanceof HalfbyteError)) throw error;

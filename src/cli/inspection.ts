@@ -23,7 +23,7 @@ export interface TensorRow {
   readonly packedBytes?: number;
 }
 
-export interface MemoryNeed {
+interface MemoryNeed {
   readonly weightBytes: number;
   readonly cacheBytesPer1000Tokens: number;
   readonly contextLength: number;
@@ -102,7 +102,7 @@ function memoryNeed({ matrices, vectors, cache, arenaBytes }: Plan, contextLengt
 }
 
 /** `4-bit codes, f16 scales and offsets per 32`: what the packed layout keeps. */
-export function describeLayout(layout: PackedLayout): string {
+function describeLayout(layout: PackedLayout): string {
   if (layout.kind === "float") return layout.type;
   const { bits, scale, offset, zero, groupSize, codeBook, K } = layout;
   const values = [

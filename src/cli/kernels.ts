@@ -1,3 +1,4 @@
+import { HalfbyteError } from "../errors.ts";
 import type { Executor, Rejected } from "../executors/executor.ts";
 import { EXECUTORS, type ExecutorWishes, selectExecutor } from "../executors/select.ts";
 import { hasSimd, noRelaxedSimd } from "../executors/wasm/features.ts";
@@ -28,16 +29,22 @@ export async function allKernels(): Promise<KernelState[]> {
   return states;
 }
 
-/** The kernel that multiplies quantised and float matrices of any layout here, without loading anything. */
+/**
+ * The kernel that multiplies matrices of any layout here, found without loading anything. Throws ERR_EXECUTOR where the
+ * executor or kernel that was asked for cannot run here, as loading does.
+ */
 export async function chooseKernel(wishes: ExecutorWishes): Promise<KernelChoice> {
   const { executor, options, reason, rejected } = await selectExecutor(wishes);
   const notTaken: Rejected[] = [...rejected];
   for (const { kernel, unavailable } of kernelsOf(executor)) {
-    const why = unavailable ?? (options.kernel && options.kernel !== kernel ? `${options.kernel} was asked for` : "");
-    if (!why) return { executor: executor.name, kernel, reason, rejected: notTaken };
-    notTaken.push({ kernel: `${executor.name} ${kernel}`, reason: why });
+    const asked = options.kernel === undefined || options.kernel === kernel;
+    if (asked && unavailable === undefined) return { executor: executor.name, kernel, reason, rejected: notTaken };
+    notTaken.push({ kernel: `${executor.name} ${kernel}`, reason: unavailable ?? `${options.kernel} was asked for` });
   }
-  return { executor: executor.name, kernel: "none", reason, rejected: notTaken };
+  throw new HalfbyteError("ERR_EXECUTOR", "cannot run here", {
+    place: [executor.name, options.kernel].filter(Boolean).join(" "),
+    got: notTaken.map(({ kernel, reason }) => `${kernel} (${reason})`).join(", "),
+  });
 }
 
 function kernelsOf({ name }: Executor): { kernel: string; unavailable?: string }[] {

@@ -59,9 +59,6 @@ export function addRunOptions(command: Command): Command {
   group("Model:");
   command.option("-c, --context <tokens>", "tokens that prompt and answer may have together", count);
   addExecutorOptions(command);
-  command.addOption(
-    new Option("--float-weights <how>", "float weights of a safetensors model").choices(["keep", "q8"]),
-  );
   group("Output:");
   return command
     .option("--json", "one JSON object on standard output when the answer is complete")

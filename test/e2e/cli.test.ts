@@ -249,6 +249,18 @@ describe.skipIf(!isBuilt)(title, () => {
       );
     });
 
+    it("refuses a kernel that cannot run here, as running does", async () => {
+      const wish = ["--executor", "wasm", "--kernel", "abacus"];
+      for (const args of [
+        ["inspect", TINY_MODEL, ...wish],
+        ["run", TINY_MODEL, "hi", ...wish],
+      ]) {
+        const { code, stderr } = await command(args);
+        expect(code).toBe(1);
+        expect(stderr).toMatch(/^error \[ERR_EXECUTOR\]: .*abacus/);
+      }
+    });
+
     it("reads the header alone of a file at a URL", async () => {
       const server = await new FileServer().start();
       // The rest of the file stands for large weights.
@@ -326,6 +338,7 @@ describe.skipIf(!isBuilt)(title, () => {
         environment,
       );
       expect({ failure, code }, output).toEqual({ failure: null, code: 0 });
+      expect(output).not.toContain("the limit of tokens was reached");
     });
 
     it("leaves at Ctrl-C on an empty line", async () => {
