@@ -10,12 +10,14 @@ type Partition = RowSpace | "any";
 interface Access {
   readonly from: number;
   readonly to: number;
+  /** Bytes from one row to the next. */
+  readonly stride: number;
   readonly write: boolean;
   readonly partition: Partition;
 }
 
 /** The key-value cache as a range of bytes outside the arena. */
-const CACHE = { from: -2, to: -1 };
+const CACHE = { from: -2, to: -1, stride: 0 };
 
 /** Sets `sync` on the ops before which threads must wait: as few as the bytes they share allow. */
 export function markSync(ops: readonly PlanOp[], maxRows: number, maxLogitRows: number): PlanOp[] {
@@ -30,7 +32,9 @@ export function markSync(ops: readonly PlanOp[], maxRows: number, maxLogitRows: 
 }
 
 function conflict(a: Access, b: Access): boolean {
-  const ownRows = a.partition === b.partition && a.partition !== "any";
+  // Buffers that share bytes one after the other share no rows unless they begin and step alike.
+  const sameRows = a.from === b.from && a.stride === b.stride;
+  const ownRows = a.partition === b.partition && a.partition !== "any" && sameRows;
   return (a.write || b.write) && a.from < b.to && b.from < a.to && !ownRows;
 }
 
@@ -38,7 +42,7 @@ function accesses(op: PlanOp, maxRows: number, maxLogitRows: number): Access[] {
   const list: Access[] = [];
   const add = (buffer: RowBuffer | QuantizedBuffer, write: boolean, partition: Partition, rows: RowSpace): void => {
     const bytes = buffer.stride * (rows === "tokens" ? maxRows : maxLogitRows);
-    list.push({ from: buffer.offset, to: buffer.offset + bytes, write, partition });
+    list.push({ from: buffer.offset, to: buffer.offset + bytes, stride: buffer.stride, write, partition });
   };
   const { rows } = op;
   const read = (buffer: RowBuffer): void => add(buffer, false, rows, rows);
