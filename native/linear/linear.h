@@ -1,0 +1,214 @@
+#pragma once
+// Products with quantised matrices, arithmetic rule 4. Included inside a target region, after a file that defines
+// `Products<Codes, a16, R, B>`, the integer sums of R rows and B blocks over a run, and the tile sizes.
+
+namespace halfbyte::HALFBYTE_ISA {
+
+/** Scales or offsets as they stand in a block. */
+struct StoredValues {
+  Kind kind;
+  const uint8_t* values;
+  const uint16_t* supers;
+
+  HALFBYTE_INLINE F at(int group, int super) const {
+    switch (kind) {
+      case Kind::f16:
+        return loadF16(reinterpret_cast<const uint16_t*>(values) + group * 16);
+      case Kind::bf16:
+        return loadBf16(reinterpret_cast<const uint16_t*>(values) + group * 16);
+      case Kind::two_level_u8:
+        return loadF16(supers + super * 16) * toFloat(loadU8(values + group * 16));
+      case Kind::two_level_i8:
+        return loadF16(supers + super * 16) * toFloat(loadI8(values + group * 16));
+      default:
+        return load(reinterpret_cast<const float*>(values) + group * 16);
+    }
+  }
+};
+
+/** The same as f32, converted once for many rows. */
+struct ConvertedValues {
+  const float* values;
+  HALFBYTE_INLINE F at(int group, int) const { return load(values + group * 16); }
+};
+
+HALFBYTE_INLINE StoredValues storedScales(const Matrix& w, const uint8_t* block) {
+  return {w.kind, block + w.scaleAt, reinterpret_cast<const uint16_t*>(block + w.superScaleAt)};
+}
+HALFBYTE_INLINE StoredValues storedOffsets(const Matrix& w, const uint8_t* block) {
+  return {w.offset, block + w.offsetAt, reinterpret_cast<const uint16_t*>(block + w.superOffsetAt)};
+}
+/** A two-level offset is stored by its magnitude and subtracted. */
+HALFBYTE_INLINE bool subtracted(Kind offset) { return offset >= Kind::two_level_u8; }
+
+static void convertValues(const Matrix& w, StoredValues from, bool negate, float* to) {
+  const int perSuper = w.superSize ? w.superSize / w.groupSize : 1;
+  for (int g = 0; g < w.groups; g++) {
+    const F value = from.at(g, g / perSuper);
+    store(to + g * 16, negate ? negative(value) : value);
+  }
+}
+
+/** Counts runs, and the groups of different sizes that they fall in. */
+struct Counter {
+  int every, left, index = 0;
+  explicit Counter(int every) : every(every), left(every) {}
+  HALFBYTE_INLINE void next() {
+    if (--left == 0) {
+      left = every;
+      index++;
+    }
+  }
+};
+
+HALFBYTE_INLINE int ratio(int whole, int part) { return (whole + part - 1) / part; }
+
+/** Sum of the codes of run j: whole stored sums, or several of them where another matrix has shorter runs. */
+HALFBYTE_INLINE int32_t runSum(const QuantizedShape& shape, const uint8_t* row, int j, int perRun) {
+  const int32_t* sums = reinterpret_cast<const int32_t*>(row + shape.sumAt);
+  if (perRun == 1) return sums[j];
+  const int count = ratio(shape.K, shape.run), end = (j + 1) * perRun < count ? (j + 1) * perRun : count;
+  int32_t total = 0;
+  for (int i = j * perRun; i < end; i++) total += sums[i];
+  return total;
+}
+
+HALFBYTE_INLINE void finish(const LinearCall& c, int m, int block, F y) {
+  const size_t n = static_cast<size_t>(block) * 16;
+  if (c.bias) y = y + load(c.bias + n);
+  if (c.residual.at) y = load(c.residual.f32(m) + n) + y;
+  store(c.out.f32(m) + n, y);
+}
+
+/** R rows from m, B blocks from `block`. */
+template <class Codes, bool a16, int R, int B, class Values>
+static void tile(const LinearCall& c, int m, int block, const Values (&scales)[B], const Values (&offsets)[B]) {
+  using Sums = Products<Codes, a16, R, B>;
+  const Matrix& w = *c.matrix;
+  const QuantizedShape& shape = *c.shape;
+  const int K = shape.K, run = c.run, perRun = ratio(run, shape.run);
+  const int zero = w.zero + (w.hasCodeBook ? 128 : 0) - Sums::kCentre;
+  const bool hasOffset = w.offset != Kind::none;
+  const bool minus = hasOffset && subtracted(w.offset) && std::is_same_v<Values, StoredValues>;
+  const uint8_t* blocks[B];
+  const uint8_t* rows[R];
+  F y[R][B];
+  HALFBYTE_UNROLL
+  for (int b = 0; b < B; b++) blocks[b] = w.block(block + b);
+  HALFBYTE_UNROLL
+  for (int r = 0; r < R; r++) {
+    rows[r] = c.x.bytes(m + r);
+    HALFBYTE_UNROLL
+    for (int b = 0; b < B; b++) y[r][b] = setF(0.0f);
+  }
+  Counter group(ratio(w.groupSize, run)), super(w.superSize ? ratio(w.superSize, run) : K), active(ratio(shape.group, run));
+  constexpr int kUnit = 8 * Codes::kOctets;
+  for (int j = 0, first = 0; first < K; j++, first += run) {
+    const int end = K - first < run ? K : first + run;
+    int32_t codeSum[R];
+    I acc[R][B];
+    HALFBYTE_UNROLL
+    for (int r = 0; r < R; r++) {
+      codeSum[r] = runSum(shape, rows[r], j, perRun);
+      const I start = setI(-zero * codeSum[r]);
+      HALFBYTE_UNROLL
+      for (int b = 0; b < B; b++) acc[r][b] = start;
+    }
+    Sums::add(w, blocks, rows, shape.paddedK, first / 8, ratio(end, kUnit) * Codes::kOctets, acc);
+    HALFBYTE_UNROLL
+    for (int b = 0; b < B; b++) {
+      const F scale = scales[b].at(group.index, super.index);
+      F offset = scale;
+      if (hasOffset) offset = offsets[b].at(group.index, super.index);
+      if (minus) offset = negative(offset);
+      I zeros = setI(0);
+      if (w.zeroPerGroup) zeros = loadU8(blocks[b] + w.zeroAt + group.index * 16);
+      HALFBYTE_UNROLL
+      for (int r = 0; r < R; r++) {
+        if (w.zeroPerGroup) acc[r][b] = acc[r][b] - zeros * setI(codeSum[r]);
+        F u = scale * toFloat(acc[r][b]);
+        if (hasOffset) u = u + offset * setF(static_cast<float>(codeSum[r]));
+        const float sx = reinterpret_cast<const float*>(rows[r] + shape.scaleAt)[active.index];
+        y[r][b] = y[r][b] + u * setF(sx);
+      }
+    }
+    group.next();
+    super.next();
+    active.next();
+  }
+  HALFBYTE_UNROLL
+  for (int r = 0; r < R; r++) {
+    HALFBYTE_UNROLL
+    for (int b = 0; b < B; b++) finish(c, m + r, block + b, y[r][b]);
+  }
+}
+
+template <class Codes, bool a16, int B>
+static void oneRow(const LinearCall& c, int block) {
+  StoredValues scales[B], offsets[B];
+  for (int b = 0; b < B; b++) {
+    scales[b] = storedScales(*c.matrix, c.matrix->block(block + b));
+    offsets[b] = storedOffsets(*c.matrix, c.matrix->block(block + b));
+  }
+  tile<Codes, a16, 1, B>(c, 0, block, scales, offsets);
+}
+
+template <class Codes, bool a16, int B>
+static void manyRows(const LinearCall& c, int block) {
+  const Matrix& w = *c.matrix;
+  ConvertedValues scales[B], offsets[B];
+  for (int b = 0; b < B; b++) {
+    float* to = c.scratch + static_cast<size_t>(b) * w.groups * 32;
+    scales[b].values = to;
+    convertValues(w, storedScales(w, w.block(block + b)), false, to);
+    offsets[b].values = to + w.groups * 16;
+    if (w.offset != Kind::none)
+      convertValues(w, storedOffsets(w, w.block(block + b)), subtracted(w.offset), to + w.groups * 16);
+  }
+  constexpr int R = a16 ? kTileRowsA16 : kTileRows;
+  int m = 0;
+  for (; m + R <= c.M; m += R) tile<Codes, a16, R, B>(c, m, block, scales, offsets);
+  if constexpr (R > 4)
+    for (; m + 4 <= c.M; m += 4) tile<Codes, a16, 4, B>(c, m, block, scales, offsets);
+  for (; m + 2 <= c.M; m += 2) tile<Codes, a16, 2, B>(c, m, block, scales, offsets);
+  if (m < c.M) tile<Codes, a16, 1, B>(c, m, block, scales, offsets);
+}
+
+template <class Codes, bool a16>
+static void quantizedLinear(const LinearCall& c) {
+  int block = c.firstBlock;
+  if (c.M == 1) {
+    for (; block + kOneRowBlocks <= c.endBlock; block += kOneRowBlocks) oneRow<Codes, a16, kOneRowBlocks>(c, block);
+    for (; block < c.endBlock; block++) oneRow<Codes, a16, 1>(c, block);
+    return;
+  }
+  if constexpr (kTileBlocks > 1)
+    for (; block + kTileBlocks <= c.endBlock; block += kTileBlocks) manyRows<Codes, a16, kTileBlocks>(c, block);
+  for (; block < c.endBlock; block++) manyRows<Codes, a16, 1>(c, block);
+}
+
+template <class Codes>
+static void linearOf(const LinearCall& c) {
+  if (c.shape->a16)
+    quantizedLinear<Codes, true>(c);
+  else
+    quantizedLinear<Codes, false>(c);
+}
+
+static void linear(const LinearCall& c) {
+  const Matrix& w = *c.matrix;
+  if (!w.quantized) return floatLinear(c);
+  if (w.hasCodeBook) return linearOf<CodeBook>(c);
+  switch (w.bits) {
+    case 4:
+      return linearOf<Nibbles>(c);
+    case 5:
+      return linearOf<FiveBits>(c);
+    case 6:
+      return linearOf<SixBits>(c);
+    default:
+      return linearOf<EightBits>(c);
+  }
+}
+
+}  // namespace halfbyte::HALFBYTE_ISA

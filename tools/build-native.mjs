@@ -1,0 +1,147 @@
+// Builds the native executor with the machine's own C++ compiler and Node-API's headers from npm: no Python, no download.
+// Without a compiler for C++20 it says so in one line and the WebAssembly executor serves. `--require` makes that an
+// error; `--debug` adds assertions and the address and undefined-behaviour sanitizers.
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { basename, dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("..", import.meta.url));
+const sourceFolder = join(root, "native");
+const debug = process.argv.includes("--debug");
+const outFolder = join(root, debug ? "build/native-debug" : "build/native");
+const objectFolder = join(outFolder, "objects");
+
+const files = readdirSync(sourceFolder, { recursive: true }).map((name) => join(sourceFolder, name));
+const sources = files.filter((path) => path.endsWith(".cc"));
+const headers = files.filter((path) => path.endsWith(".h"));
+
+const compileFlags = [
+  ...["-std=c++20", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"],
+  // The bits depend on it: a product and a sum are two roundings.
+  "-ffp-contract=off",
+  "-fno-math-errno",
+  ...(debug ? ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] : ["-DNDEBUG"]),
+];
+const linkFlags =
+  process.platform === "darwin"
+    ? ["-bundle", "-undefined", "dynamic_lookup"]
+    : ["-shared", "-pthread", ...(debug ? ["-fsanitize=address,undefined"] : ["-static-libstdc++", "-static-libgcc"])];
+
+/** What the sources need of a compiler and its library. */
+const probe = `
+#include <atomic>
+#include <bit>
+#include <span>
+#if defined(__x86_64__)
+__attribute__((target("avxvnni,avx512vnni"))) int wide() { return 1; }
+#endif
+int main() { std::atomic<unsigned> word{1}; word.wait(0); word.notify_all(); return std::bit_cast<int>(1.0f) == 0; }
+`;
+
+const compiler = findCompiler();
+const include = await napiHeaders();
+if (compiler && include) await build(compiler, include);
+
+function skip(reason, remedy) {
+  console.error(
+    `native executor not built: ${reason}; the WebAssembly executor serves, several times slower; ${remedy}`,
+  );
+  if (process.argv.includes("--require")) process.exitCode = 1;
+  return undefined;
+}
+
+function findCompiler() {
+  if (process.platform === "win32") return skip("Windows is not supported yet", "use WSL");
+  const names = process.env.CXX ? [process.env.CXX] : ["c++", "g++", "clang++"];
+  const failures = [];
+  for (const name of names) {
+    const trial = spawnSync(name, ["-std=c++20", "-x", "c++", "-", "-fsyntax-only"], {
+      input: probe,
+      encoding: "utf8",
+    });
+    if (trial.status === 0) {
+      const { stdout } = spawnSync(name, ["--version"], { encoding: "utf8" });
+      return { name, version: stdout.split("\n")[0], quiet: quietFlags(name, stdout) };
+    }
+    failures.push(`${name} ${trial.error ? "not found" : "lacks C++20"}`);
+  }
+  return skip(failures.join(", "), "install g++ 11 or clang++ 14, or later, and run npm run build:native");
+}
+
+/** GCC 12 warns about its own AVX-512 header. */
+function quietFlags(name, version) {
+  return name.includes("clang") || version.includes("clang") ? [] : ["-Wno-uninitialized", "-Wno-maybe-uninitialized"];
+}
+
+async function napiHeaders() {
+  try {
+    const { default: headers } = await import("node-api-headers");
+    return headers.include_dir;
+  } catch {
+    return skip("the package node-api-headers is not installed", "run npm ci");
+  }
+}
+
+async function build({ name, version, quiet }, include) {
+  const started = performance.now();
+  const target = join(outFolder, `halfbyte-${platformName()}.node`);
+  const flags = [...compileFlags, ...quiet, `-I${include}`];
+  const recipe = [name, version, ...flags, ...linkFlags].join(" ");
+  const recipeFile = join(objectFolder, "recipe.txt");
+  mkdirSync(objectFolder, { recursive: true });
+  const sameRecipe = existsSync(recipeFile) && readFileSync(recipeFile, "utf8") === recipe;
+  const newestHeader = Math.max(...headers.map(modified));
+  const objectOf = (source) => join(objectFolder, `${relative(sourceFolder, source).replaceAll("/", "-")}.o`);
+  const stale = sources.filter((source) => {
+    const built = modified(objectOf(source));
+    return !sameRecipe || built < Math.max(modified(source), newestHeader);
+  });
+  if (stale.length === 0 && modified(target) >= Math.max(...sources.map((source) => modified(objectOf(source)))))
+    return;
+  // Largest first, so that none is left alone at the end.
+  const queue = stale.sort((a, b) => weight(b) - weight(a));
+  const worker = async () => {
+    for (let source = queue.shift(); source; source = queue.shift())
+      await output(name, [...flags, "-c", source], objectOf(source));
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  writeFileSync(recipeFile, recipe);
+  await output(name, [...sources.map(objectOf), ...linkFlags], target);
+  const seconds = ((performance.now() - started) / 1000).toFixed(0);
+  console.log(
+    `native executor: ${relative(root, target)}, ${statSync(target).size} bytes, ${seconds} s with ${version}`,
+  );
+}
+
+/** Runs the compiler. Its output takes the old one's place at the end: a process may have that mapped, or be building too. */
+async function output(name, args, path) {
+  const unfinished = `${path}.${process.pid}`;
+  try {
+    const { stderr } = await run(name, [...args, "-o", unfinished]);
+    if (stderr) process.stderr.write(stderr);
+    renameSync(unfinished, path);
+  } catch (error) {
+    process.stderr.write(error.stderr ?? String(error));
+    console.error(`native executor not built: ${name} failed on ${basename(path)}`);
+    process.exit(1);
+  }
+}
+
+function modified(path) {
+  return existsSync(path) ? statSync(path).mtimeMs : 0;
+}
+
+function weight(source) {
+  return dirname(source).endsWith("isa") ? 2 : 1;
+}
+
+/** As in src/executors/native/addon.ts. */
+function platformName() {
+  const { platform, arch } = process;
+  if (platform !== "linux") return `${platform}-${arch}`;
+  return `${platform}-${arch}-${process.report.getReport().header.glibcVersionRuntime ? "gnu" : "musl"}`;
+}
