@@ -1,6 +1,6 @@
 // Builds what `tsc` does not: the kernels in wasm/ (four variants of the same source), and the thread program as a plain
 // JavaScript file that workers can load beside the TypeScript sources. Does nothing for outputs newer than their inputs.
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -39,10 +39,12 @@ async function compile({ name, relaxed, threads }) {
   const { default: asc } = await import("assemblyscript/asc");
   const started = performance.now();
   const path = join(outFolder, `halfbyte-${name}.wasm`);
+  // Written aside and renamed: a test or another build may be reading the old one.
+  const draft = `${path}.${process.pid}`;
   const features = ["simd", ...(relaxed ? ["relaxed-simd"] : []), ...(threads ? ["threads"] : [])];
   const { error, stderr } = await asc.main([
     join(root, "wasm/main.ts"),
-    ...["--outFile", path, "--baseDir", root],
+    ...["--outFile", draft, "--baseDir", root],
     ...["-O3", "--noAssert", "--runtime", "stub", "--use", "abort=", "--enable", features.join(",")],
     ...["--importMemory", "--initialMemory", "1", "--maximumMemory", "65536", ...(threads ? ["--sharedMemory"] : [])],
   ]);
@@ -50,6 +52,7 @@ async function compile({ name, relaxed, threads }) {
     process.stderr.write(stderr.toString());
     process.exit(1);
   }
+  renameSync(draft, path);
   const milliseconds = Math.round(performance.now() - started);
   console.log(`${name}: ${statSync(path).size} bytes, ${milliseconds} ms`);
 }

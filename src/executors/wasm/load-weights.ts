@@ -58,7 +58,7 @@ export async function loadWeights(
 }
 
 /** ggml types that wasm/pack.ts knows. */
-const PACKED_TYPES: ReadonlySet<number> = new Set([]);
+const PACKED_TYPES: ReadonlySet<number> = new Set([0, 1, 2, 3, 6, 7, 8, 12, 13, 14, 20, 30, 39]);
 
 type BlockSource = MatrixSource & { readonly ggml: NonNullable<MatrixSource["ggml"]> };
 
