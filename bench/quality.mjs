@@ -64,7 +64,7 @@ async function reportModel({ name, title, llamaCpp }, path) {
   const model = await openModel(await openGguf(source));
   const rows = [];
   for (const activations of flags.modes.split(",")) {
-    const { executor, options } = await selectExecutor({ executor: flags.executor });
+    const { executor, options } = await selectExecutor({ executor: flags.executor, environment: process.env });
     const plan = model.compile({ activations, maxRows: ROWS, maxLogitRows: ROWS });
     const runner = await executor.load(plan, model.weights, options);
     const started = performance.now();
