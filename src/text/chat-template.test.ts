@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ChatMessage, ChatTemplate } from "./chat-template.ts";
 
@@ -59,6 +60,46 @@ describe("expressions", () => {
     const render = (): string => new ChatTemplate(template).render({ messages: [], variables });
     if (error === undefined) expect(render()).toBe(rendered);
     else expect(render).toThrow(expect.objectContaining({ code: "ERR_CHAT_TEMPLATE" }));
+  });
+});
+
+describe("damaged templates", () => {
+  const { templates, conversations } = golden<Templates>("chat-templates.json");
+  const { variables, cases } = golden<{ variables: Record<string, unknown>; cases: { template: string }[] }>(
+    "chat-expressions.json",
+  );
+  const sources = [...Object.values(templates), ...cases.map(({ template }) => template)];
+  const syntax =
+    "{{ }} {% %} {# -%} | ( ) [ ] { } ~ + ** ' \" for endfor if endif set in is not loop. |tojson 0 -1 , : =".split(
+      " ",
+    );
+  const edit = fc.record({
+    at: fc.double({ min: 0, max: 1, noNaN: true }),
+    cut: fc.nat(10),
+    put: fc.oneof(fc.constantFrom(...syntax), fc.string({ maxLength: 3 })),
+  });
+
+  it("render, or are refused with ERR_CHAT_TEMPLATE", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...sources),
+        fc.array(edit, { minLength: 1, maxLength: 4 }),
+        fc.constantFrom(...Object.values(conversations)),
+        (source, edits, messages) => {
+          let damaged = source;
+          for (const { at, cut, put } of edits) {
+            const start = Math.floor(at * damaged.length);
+            damaged = damaged.slice(0, start) + put + damaged.slice(start + cut);
+          }
+          try {
+            new ChatTemplate(damaged).render({ messages, variables });
+          } catch (error) {
+            expect(error).toHaveProperty("code", "ERR_CHAT_TEMPLATE");
+          }
+        },
+      ),
+      { numRuns: 2000 },
+    );
   });
 });
 

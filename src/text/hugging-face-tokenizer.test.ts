@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { tokenizerFromHuggingFace } from "./hugging-face-tokenizer.ts";
 import { IncrementalDetokenizer } from "./incremental-detokenizer.ts";
@@ -90,6 +91,51 @@ describe("tokenizerFromHuggingFace", () => {
     ["a sequence that is none", { normalizer: { type: "Sequence", normalizers: 5 } }, "ERR_FORMAT"],
   ])("refuses %s", async (_name, change, code) => {
     await expect(open({ ...base, ...change })).rejects.toThrow(expect.objectContaining({ code }));
+  });
+
+  it("never fails without a typed error, whatever part of a file is damaged", async () => {
+    const junk = fc.constantFrom<unknown>(
+      null,
+      -1,
+      0,
+      1,
+      1.5,
+      2 ** 20,
+      1e300,
+      "",
+      "x",
+      "BPE",
+      "\ud800",
+      [],
+      [[]],
+      {},
+      true,
+    );
+    const steps = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1, maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...golden), steps, junk, async ({ tokenizer: json, config }, path, value) => {
+        const damaged = structuredClone(json);
+        let node: unknown = damaged;
+        for (const [i, step] of path.entries()) {
+          const keys = Object.keys(node as object);
+          const key = keys[Math.min(Math.floor(step * keys.length), keys.length - 1)];
+          if (key === undefined) break;
+          const inner: unknown = (node as Record<string, unknown>)[key];
+          if (i === path.length - 1 || typeof inner !== "object" || inner === null) {
+            (node as Record<string, unknown>)[key] = value;
+            break;
+          }
+          node = inner;
+        }
+        try {
+          const tokenizer = await open(damaged, config);
+          tokenizer.decode(tokenizer.encode("Some words, 12 and 日本 <s>", { parseSpecial: true }));
+        } catch (error) {
+          expect(error).toHaveProperty("name", "HalfbyteError");
+        }
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it("says that there is no tokenizer.json", async () => {

@@ -233,7 +233,8 @@ export class Interpreter {
 
   #filter(filter: FilterName, value: Value, scope: Scope): Value {
     if (filter.type === "Identifier") return applyFilter(filter.value, value, [], noKeywords, this.#meter);
-    if (filter.callee.type !== "Identifier") return fail("a filter must be named");
+    // The parser takes `value | filter().attribute` for a filter, and Jinja2 refuses it.
+    if (filter.type !== "CallExpression" || filter.callee.type !== "Identifier") return fail("a filter must be named");
     const { args, keywords } = this.#arguments(filter.args, scope);
     return applyFilter(filter.callee.value, value, args, keywords, this.#meter);
   }
