@@ -2,7 +2,7 @@ import type { PackedLayout } from "../weights/packed-layout.ts";
 import type { Plan, PlanOp, QuantizedBuffer, RowBuffer } from "./plan.ts";
 
 /** Op numbers of the flat form. wasm/ and native/ have the same. */
-export const OPCODE: Readonly<Record<PlanOp["op"], number>> = {
+const OPCODE: Readonly<Record<PlanOp["op"], number>> = {
   embed: 1,
   gather: 2,
   norm: 3,
@@ -18,7 +18,7 @@ export const OPCODE: Readonly<Record<PlanOp["op"], number>> = {
 const GATE = { silu: 0, "gelu-tanh": 1, "gelu-erf": 2 } as const;
 const PAIRING = { halves: 0, neighbours: 1 } as const;
 const ROWS = { tokens: 0, logits: 1 } as const;
-export const FLOAT_KIND = { f32: 0, f16: 1, bf16: 2, "two-level-u8": 3, "two-level-i8": 4 } as const;
+const FLOAT_KIND = { f32: 0, f16: 1, bf16: 2, "two-level-u8": 3, "two-level-i8": 4 } as const;
 
 /** Stands for an absent bias, residual or offset. */
 const ABSENT = -1;

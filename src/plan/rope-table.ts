@@ -23,7 +23,7 @@ export type RopeScaling =
   | { readonly type: "divisors"; readonly divisors: readonly number[] };
 
 /** Inverse frequencies in f64, [rotary / 2]. */
-export function inverseFrequencies(spec: RopeSpec): Float64Array {
+function inverseFrequencies(spec: RopeSpec): Float64Array {
   const half = spec.rotary / 2;
   const out = new Float64Array(half);
   for (let i = 0; i < half; i++) out[i] = scaled(1 / pow64(spec.base, (2 * i) / spec.rotary), i, spec.scaling);

@@ -12,7 +12,7 @@ import {
 export const BLOCK_OUTPUTS = 16;
 
 /** Kernels index bytes with signed 32-bit numbers inside one matrix, and a wasm memory ends at 4 GiB. */
-export const MAX_MATRIX_BYTES: number = 2 ** 31 - 2 ** 16;
+const MAX_MATRIX_BYTES: number = 2 ** 31 - 2 ** 16;
 
 /**
  * Where everything of a quantised matrix stands. One block holds 16 outputs:
