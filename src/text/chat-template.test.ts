@@ -197,7 +197,7 @@ describe("ChatTemplate", () => {
   ])("ends %s within seconds, with ERR_CHAT_TEMPLATE", (_name, template) => {
     const started = performance.now();
     expect(() => render(template)).toThrow(expect.objectContaining({ code: "ERR_CHAT_TEMPLATE" }));
-    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(performance.now() - started).toBeLessThan(30_000);
   });
 
   it("refuses variables that nest too deep, or are no data", () => {

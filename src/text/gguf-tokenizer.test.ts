@@ -73,7 +73,7 @@ describe.each([
       const started = performance.now();
       expect(tokenizer.encode("a".repeat(1_000_000)).length).toBeGreaterThan(0);
       // 0.3 to 0.5 s on a 2-CPU server; merging that is quadratic in the word would take hours.
-      expect(performance.now() - started).toBeLessThan(5000);
+      expect(performance.now() - started).toBeLessThan(20_000);
     });
   });
 });

@@ -80,6 +80,6 @@ describe("StopMatcher", () => {
     const started = performance.now();
     for (let i = 0; i < 100; i++) matcher.push("a".repeat(10_000));
     // A quadratic search would compare 10^10 characters; the limit only has to tell that apart from 10^6.
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 });

@@ -148,7 +148,7 @@ describe.each(["as Llama 3", "as Qwen 2 and 3", "as Mistral's Tekken", "as Llama
         const long = unit.repeat(200_000 / unit.length);
         expect(tokenizer.encode(long, { parseSpecial: true }).length).toBeGreaterThan(0);
         // Some 0.1 s; quadratic merging or matching would take minutes.
-        expect(performance.now() - started).toBeLessThan(5000);
+        expect(performance.now() - started).toBeLessThan(20_000);
       },
     );
   },
