@@ -1,43 +1,15 @@
-import { codes, nibbles } from "./linear-codes";
+import { codes5, codes6, lowerTable, nibbles, upperTable } from "./linear-codes";
+import { codeBook } from "./linear-matrix";
+import { HIGH_MASK, NIBBLE_MASK, Task } from "./linear-task";
 
-// Integer products with activations of 8 bits by relaxed SIMD, whose second operand may use 7 bits: its answer is then the
-// same everywhere. Sums stay in 16 bits as long as they fit: 2 · 127 · (8 · 15, 4 · 31 or 2 · 63) < 2^15.
-// A code book's values + 128 are split into nibbles, as 8-bit codes are: two tables. Classes as in linear-words.ts.
+// Forms of codes by activations of 8 bits, as in linear-words.ts, by relaxed SIMD, whose second operand may use 7 bits: its
+// answer is then the same everywhere. A part is 16 inputs. Sums stay in 16 bits as long as they fit:
+// 2 · 127 · (8 quads · 15, 4 · 31 or 2 · 63) < 2^15.
 
 // @ts-ignore: decorator
 @inline
 export function dotBytes(x: v128, weights: v128): v128 {
   return i16x8.relaxed_dot_i8x16_i7x16_s(x, weights);
-}
-
-/** 16 inputs by 4 outputs in 16 bits: nibbles only. */
-// @ts-ignore: decorator
-@inline
-function dotNibbles(q: usize, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-  const a = v128.load(q);
-  const b = v128.load(q, 64);
-  return i16x8.add(
-    i16x8.add(dotBytes(x0, nibbles(a, 0)), dotBytes(x1, nibbles(a, 1))),
-    i16x8.add(dotBytes(x2, nibbles(b, 0)), dotBytes(x3, nibbles(b, 1))),
-  );
-}
-
-/** The same through a table. */
-// @ts-ignore: decorator
-@inline
-function dotTable(q: usize, table: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-  const a = v128.load(q);
-  const b = v128.load(q, 64);
-  return i16x8.add(
-    i16x8.add(
-      dotBytes(x0, i8x16.relaxed_swizzle(table, nibbles(a, 0))),
-      dotBytes(x1, i8x16.relaxed_swizzle(table, nibbles(a, 1))),
-    ),
-    i16x8.add(
-      dotBytes(x2, i8x16.relaxed_swizzle(table, nibbles(b, 0))),
-      dotBytes(x3, i8x16.relaxed_swizzle(table, nibbles(b, 1))),
-    ),
-  );
 }
 
 // @ts-ignore: decorator
@@ -46,32 +18,35 @@ function widen(sums: v128): v128 {
   return i32x4.extadd_pairwise_i16x8_s(sums);
 }
 
-/** 16 inputs of 5-bit codes: quads 0 to 3 or 4 to 7 of a unit. */
+/** 16-bit sums of four quads' nibbles. */
 // @ts-ignore: decorator
 @inline
-function dotFive(quad: i32, q: usize, high: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-  const a = v128.load(q);
-  const b = v128.load(q, 64);
-  return widen(
+function dotNibbles(q: usize, mask: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+  const low = v128.load(q);
+  const high = v128.load(q, 64);
+  return i16x8.add(
+    i16x8.add(dotBytes(x0, nibbles(low, 0, mask)), dotBytes(x1, nibbles(low, 1, mask))),
+    i16x8.add(dotBytes(x2, nibbles(high, 0, mask)), dotBytes(x3, nibbles(high, 1, mask))),
+  );
+}
+
+/** The same through a table. */
+// @ts-ignore: decorator
+@inline
+function dotTable(q: usize, mask: v128, table: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+  const low = v128.load(q);
+  const high = v128.load(q, 64);
+  return i16x8.add(
     i16x8.add(
-      i16x8.add(dotBytes(x0, codes(5, a, high, quad)), dotBytes(x1, codes(5, a, high, quad + 1))),
-      i16x8.add(dotBytes(x2, codes(5, b, high, quad + 2)), dotBytes(x3, codes(5, b, high, quad + 3))),
+      dotBytes(x0, i8x16.relaxed_swizzle(table, nibbles(low, 0, mask))),
+      dotBytes(x1, i8x16.relaxed_swizzle(table, nibbles(low, 1, mask))),
+    ),
+    i16x8.add(
+      dotBytes(x2, i8x16.relaxed_swizzle(table, nibbles(high, 0, mask))),
+      dotBytes(x3, i8x16.relaxed_swizzle(table, nibbles(high, 1, mask))),
     ),
   );
 }
-
-// @ts-ignore: decorator
-@inline
-function dotSix(q: usize, h: usize, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-  const a = v128.load(q);
-  const b = v128.load(q, 64);
-  const high = v128.load(h);
-  return i32x4.add(
-    widen(i16x8.add(dotBytes(x0, codes(6, a, high, 0)), dotBytes(x1, codes(6, a, high, 1)))),
-    widen(i16x8.add(dotBytes(x2, codes(6, b, high, 2)), dotBytes(x3, codes(6, b, high, 3)))),
-  );
-}
-
 
 /** 4-bit codes. */
 // @ts-ignore: decorator
@@ -79,18 +54,8 @@ function dotSix(q: usize, h: usize, x0: v128, x1: v128, x2: v128, x3: v128): v12
 export class Bytes4 {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 32;
-  }
-  // @ts-ignore: decorator
-  @inline
-  splats(): i32 {
-    return 8;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 0;
+  words(): bool {
+    return false;
   }
   // @ts-ignore: decorator
   @inline
@@ -99,67 +64,33 @@ export class Bytes4 {
   }
   // @ts-ignore: decorator
   @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
-    return widen(i16x8.add(dotNibbles(q, x0, x1, x2, x3), dotNibbles(q + 128, x4, x5, x6, x7)));
-  }
-}
-
-/** 4-bit codes whose runs are odd sixteens. */
-// @ts-ignore: decorator
-@unmanaged
-export class ShortBytes4 {
-  // @ts-ignore: decorator
-  @inline
-  inputs(): i32 {
-    return 16;
+  mask(task: Task): v128 {
+    return v128.load(changetype<usize>(task), NIBBLE_MASK);
   }
   // @ts-ignore: decorator
   @inline
-  splats(): i32 {
-    return 4;
+  first(task: Task): v128 {
+    return i32x4.splat(0);
   }
   // @ts-ignore: decorator
   @inline
-  codeShift(): usize {
-    return 0;
+  second(task: Task): v128 {
+    return i32x4.splat(0);
   }
   // @ts-ignore: decorator
   @inline
-  highShift(): usize {
-    return 0;
+  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    return dotNibbles(q, mask, x0, x1, x2, x3);
   }
   // @ts-ignore: decorator
   @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
-    return widen(dotNibbles(q, x0, x1, x2, x3));
+  add(a: v128, b: v128): v128 {
+    return i16x8.add(a, b);
+  }
+  // @ts-ignore: decorator
+  @inline
+  widen(sums: v128): v128 {
+    return i32x4.extadd_pairwise_i16x8_s(sums);
   }
 }
 
@@ -169,18 +100,8 @@ export class ShortBytes4 {
 export class Bytes5 {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 32;
-  }
-  // @ts-ignore: decorator
-  @inline
-  splats(): i32 {
-    return 8;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 0;
+  words(): bool {
+    return false;
   }
   // @ts-ignore: decorator
   @inline
@@ -189,23 +110,48 @@ export class Bytes5 {
   }
   // @ts-ignore: decorator
   @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
+  mask(task: Task): v128 {
+    return v128.load(changetype<usize>(task), NIBBLE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  first(task: Task): v128 {
+    return v128.load(changetype<usize>(task), HIGH_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  second(task: Task): v128 {
+    return i32x4.splat(0);
+  }
+  // @ts-ignore: decorator
+  @inline
+  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    const low = v128.load(q);
+    const next = v128.load(q, 64);
     const high = v128.load(h);
-    return i32x4.add(dotFive(0, q, high, x0, x1, x2, x3), dotFive(4, q + 128, high, x4, x5, x6, x7));
+    const quad = 4 * part;
+    return widen(
+      i16x8.add(
+        i16x8.add(
+          dotBytes(x0, codes5(low, high, quad, mask, a)),
+          dotBytes(x1, codes5(low, high, quad + 1, mask, a)),
+        ),
+        i16x8.add(
+          dotBytes(x2, codes5(next, high, quad + 2, mask, a)),
+          dotBytes(x3, codes5(next, high, quad + 3, mask, a)),
+        ),
+      ),
+    );
+  }
+  // @ts-ignore: decorator
+  @inline
+  add(a: v128, b: v128): v128 {
+    return i32x4.add(a, b);
+  }
+  // @ts-ignore: decorator
+  @inline
+  widen(sums: v128): v128 {
+    return sums;
   }
 }
 
@@ -215,18 +161,8 @@ export class Bytes5 {
 export class Bytes6 {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 16;
-  }
-  // @ts-ignore: decorator
-  @inline
-  splats(): i32 {
-    return 4;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 0;
+  words(): bool {
+    return false;
   }
   // @ts-ignore: decorator
   @inline
@@ -235,43 +171,50 @@ export class Bytes6 {
   }
   // @ts-ignore: decorator
   @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
-    return dotSix(q, h, x0, x1, x2, x3);
+  mask(task: Task): v128 {
+    return v128.load(changetype<usize>(task), NIBBLE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  first(task: Task): v128 {
+    return v128.load(changetype<usize>(task), HIGH_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  second(task: Task): v128 {
+    return i32x4.splat(0);
+  }
+  // @ts-ignore: decorator
+  @inline
+  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    const low = v128.load(q);
+    const next = v128.load(q, 64);
+    const high = v128.load(h + (<usize>part << 6));
+    return i32x4.add(
+      widen(i16x8.add(dotBytes(x0, codes6(low, high, 0, mask, a)), dotBytes(x1, codes6(low, high, 1, mask, a)))),
+      widen(i16x8.add(dotBytes(x2, codes6(next, high, 2, mask, a)), dotBytes(x3, codes6(next, high, 3, mask, a)))),
+    );
+  }
+  // @ts-ignore: decorator
+  @inline
+  add(a: v128, b: v128): v128 {
+    return i32x4.add(a, b);
+  }
+  // @ts-ignore: decorator
+  @inline
+  widen(sums: v128): v128 {
+    return sums;
   }
 }
 
-/** 8-bit codes. */
+/** 8-bit codes, in two planes of nibbles. */
 // @ts-ignore: decorator
 @unmanaged
 export class Bytes8 {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 32;
-  }
-  // @ts-ignore: decorator
-  @inline
-  splats(): i32 {
-    return 8;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 0;
+  words(): bool {
+    return false;
   }
   // @ts-ignore: decorator
   @inline
@@ -280,91 +223,47 @@ export class Bytes8 {
   }
   // @ts-ignore: decorator
   @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
+  mask(task: Task): v128 {
+    return v128.load(changetype<usize>(task), NIBBLE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  first(task: Task): v128 {
+    return i32x4.splat(0);
+  }
+  // @ts-ignore: decorator
+  @inline
+  second(task: Task): v128 {
+    return i32x4.splat(0);
+  }
+  // @ts-ignore: decorator
+  @inline
+  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
     return i32x4.add(
-      widen(i16x8.add(dotNibbles(q, x0, x1, x2, x3), dotNibbles(q + 128, x4, x5, x6, x7))),
-      i32x4.shl(widen(i16x8.add(dotNibbles(h, x0, x1, x2, x3), dotNibbles(h + 128, x4, x5, x6, x7))), 4),
+      widen(dotNibbles(q, mask, x0, x1, x2, x3)),
+      i32x4.shl(widen(dotNibbles(h + (<usize>part << 7), mask, x0, x1, x2, x3)), 4),
     );
   }
-}
-
-/** 8-bit codes whose runs are odd sixteens. */
-// @ts-ignore: decorator
-@unmanaged
-export class ShortBytes8 {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 16;
+  add(a: v128, b: v128): v128 {
+    return i32x4.add(a, b);
   }
   // @ts-ignore: decorator
   @inline
-  splats(): i32 {
-    return 4;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 0;
-  }
-  // @ts-ignore: decorator
-  @inline
-  highShift(): usize {
-    return 3;
-  }
-  // @ts-ignore: decorator
-  @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
-    return i32x4.add(widen(dotNibbles(q, x0, x1, x2, x3)), i32x4.shl(widen(dotNibbles(h, x0, x1, x2, x3)), 4));
+  widen(sums: v128): v128 {
+    return sums;
   }
 }
 
-/** A code book. */
+/** A code book, whose values + 128 are split into nibbles as 8-bit codes are: two tables. */
 // @ts-ignore: decorator
 @unmanaged
 export class BytesBook {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 32;
-  }
-  // @ts-ignore: decorator
-  @inline
-  splats(): i32 {
-    return 8;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 0;
+  words(): bool {
+    return false;
   }
   // @ts-ignore: decorator
   @inline
@@ -373,72 +272,35 @@ export class BytesBook {
   }
   // @ts-ignore: decorator
   @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
+  mask(task: Task): v128 {
+    return v128.load(changetype<usize>(task), NIBBLE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  first(task: Task): v128 {
+    return lowerTable(codeBook(task.matrix));
+  }
+  // @ts-ignore: decorator
+  @inline
+  second(task: Task): v128 {
+    return upperTable(codeBook(task.matrix));
+  }
+  // @ts-ignore: decorator
+  @inline
+  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
     return i32x4.add(
-      widen(i16x8.add(dotTable(q, lower, x0, x1, x2, x3), dotTable(q + 128, lower, x4, x5, x6, x7))),
-      i32x4.shl(widen(i16x8.add(dotTable(q, upper, x0, x1, x2, x3), dotTable(q + 128, upper, x4, x5, x6, x7))), 4),
+      widen(dotTable(q, mask, a, x0, x1, x2, x3)),
+      i32x4.shl(widen(dotTable(q, mask, b, x0, x1, x2, x3)), 4),
     );
   }
-}
-
-/** A code book whose runs are odd sixteens. */
-// @ts-ignore: decorator
-@unmanaged
-export class ShortBytesBook {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 16;
+  add(a: v128, b: v128): v128 {
+    return i32x4.add(a, b);
   }
   // @ts-ignore: decorator
   @inline
-  splats(): i32 {
-    return 4;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 0;
-  }
-  // @ts-ignore: decorator
-  @inline
-  highShift(): usize {
-    return 0;
-  }
-  // @ts-ignore: decorator
-  @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
-    return i32x4.add(
-      widen(dotTable(q, lower, x0, x1, x2, x3)),
-      i32x4.shl(widen(dotTable(q, upper, x0, x1, x2, x3)), 4),
-    );
+  widen(sums: v128): v128 {
+    return sums;
   }
 }

@@ -1,4 +1,4 @@
-import { floats4 } from "./linear-half";
+import { bfloatsToFloats4, halvesToFloats4 } from "./linear-half";
 import { KIND_BF16, KIND_F16, KIND_F32 } from "./linear-matrix";
 import { CODES, FLOAT_CHUNK_INPUTS, SUMS, Task } from "./linear-task";
 
@@ -23,6 +23,17 @@ export function floatBlock(task: Task): void {
     for (; m + 4 <= task.rows; m += 4) floatTile(4, task, m);
     for (; m < task.rows; m++) floatTile(1, task, m);
   }
+}
+
+/** Four numbers of a float kind at p to f32. */
+// @ts-ignore: decorator
+@inline
+function floats4(kind: i32, p: usize): v128 {
+  return kind == KIND_F32
+    ? v128.load(p)
+    : kind == KIND_F16
+      ? halvesToFloats4(v128.load_ext<i16>(p))
+      : bfloatsToFloats4(p);
 }
 
 // @ts-ignore: decorator

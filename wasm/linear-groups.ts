@@ -1,6 +1,9 @@
-import { floats4, halvesToFloats4 } from "./linear-half";
+import { bfloatsToFloats4, finiteHalves4, halvesToFloats4 } from "./linear-half";
 import { KIND_BF16, KIND_F16, KIND_F32, KIND_TWO_LEVEL_I8, KIND_TWO_LEVEL_U8, Matrix } from "./linear-matrix";
-import { OFFSETS, SCALES, Task, ZEROS } from "./linear-task";
+import { HALF_FACTOR, HALF_MASK, OFFSETS, SCALES, Task, ZEROS } from "./linear-task";
+
+/** An f16 infinity without its sign, moved up by one. */
+const INFINITE: i16 = <i16>0xf800;
 
 /** Scales, offsets and zero points of a chunk's runs to scratch; `zeroBias` is added to every zero point. */
 export function groupParameters(task: Task, zeroBias: i32): void {
@@ -30,16 +33,47 @@ function flatValues(kind: i32, task: Task, values: usize, runs: i32, target: usi
   const groupSize = task.matrix.groupSize;
   const run = task.run;
   const bytes: usize = kind == KIND_F32 ? 64 : 32;
-  const quarter: usize = bytes >> 2;
   const group = task.first / groupSize;
-  let left = groupSize - (task.first - group * groupSize);
-  let at = values + <usize>group * bytes;
+  const firstLeft = groupSize - (task.first - group * groupSize);
+  const start = values + <usize>group * bytes;
   const end = target + (<usize>runs << 6);
-  for (; target < end; target += 64) {
-    v128.store(target, floats4(kind, at));
-    v128.store(target, floats4(kind, at + quarter), 16);
-    v128.store(target, floats4(kind, at + 2 * quarter), 32);
-    v128.store(target, floats4(kind, at + 3 * quarter), 48);
+  const mask = v128.load(changetype<usize>(task), HALF_MASK);
+  const factor = v128.load(changetype<usize>(task), HALF_FACTOR);
+  let largest = i16x8.splat(0);
+  let left = firstLeft;
+  let at = start;
+  for (let to = target; to < end; to += 64) {
+    if (kind == KIND_F32) {
+      v128.store(to, v128.load(at));
+      v128.store(to, v128.load(at, 16), 16);
+      v128.store(to, v128.load(at, 32), 32);
+      v128.store(to, v128.load(at, 48), 48);
+    } else if (kind == KIND_BF16) {
+      v128.store(to, bfloatsToFloats4(at));
+      v128.store(to, bfloatsToFloats4(at + 8), 16);
+      v128.store(to, bfloatsToFloats4(at + 16), 32);
+      v128.store(to, bfloatsToFloats4(at + 24), 48);
+    } else {
+      const a = v128.load(at);
+      const b = v128.load(at, 16);
+      // Without their sign; infinities and NaN are the largest of all.
+      largest = i16x8.max_u(largest, i16x8.max_u(i16x8.shl(a, 1), i16x8.shl(b, 1)));
+      v128.store(to, finiteHalves4(i32x4.extend_low_i16x8_s(a), mask, factor));
+      v128.store(to, finiteHalves4(i32x4.extend_high_i16x8_s(a), mask, factor), 16);
+      v128.store(to, finiteHalves4(i32x4.extend_low_i16x8_s(b), mask, factor), 32);
+      v128.store(to, finiteHalves4(i32x4.extend_high_i16x8_s(b), mask, factor), 48);
+    }
+    left -= run;
+    if (left <= 0) {
+      left = groupSize;
+      at += bytes;
+    }
+  }
+  if (kind != KIND_F16 || !v128.any_true(i16x8.ge_u(largest, i16x8.splat(INFINITE)))) return;
+  left = firstLeft;
+  at = start;
+  for (let to = target; to < end; to += 64) {
+    for (let i: usize = 0; i < 64; i += 16) v128.store(to + i, halvesToFloats4(v128.load_ext<i16>(at + (i >> 1))));
     left -= run;
     if (left <= 0) {
       left = groupSize;

@@ -1,105 +1,158 @@
-import { Bytes4, Bytes5, Bytes6, Bytes8, BytesBook, ShortBytes4, ShortBytes8, ShortBytesBook } from "./linear-bytes";
-import { codeBook } from "./linear-matrix";
-import { OFFSETS, runSum, SCALES, SUMS, Task, ZEROS } from "./linear-task";
+import { Bytes4, Bytes5, Bytes6, Bytes8, BytesBook } from "./linear-bytes";
+import { INTEGERS, OFFSETS, runSum, SCALES, SUMS, Task, ZEROS } from "./linear-task";
 import { Words4, Words5, Words6, Words8, WordsBook } from "./linear-words";
 
-// One row against a chunk of a block, straight from the packed planes: the rate is that of reading them.
+// One row against a chunk of a block, straight from the packed planes. Memory is to be read in order, codes and then
+// parameters, or the processor's prefetching stops twice a block: so first all integer sums, then their scaling.
 
-/** Adds the chunk's runs to the 16 sums in scratch, for row m. `bytes`: 8-bit activations, else 16-bit. */
-export function rowChunk(task: Task, m: i32, form: i32, bytes: bool): void {
+/** Row m: i32 sums [runs][16] to scratch. `bytes`: 8-bit activations, else 16-bit. */
+export function integerSums(task: Task, m: i32, form: i32, bytes: bool): void {
   if (ASC_FEATURE_RELAXED_SIMD && bytes) {
-    const whole = task.run % 32 == 0 || task.runs == 1;
-    if (form == 4) {
-      if (whole) rowRuns<Bytes4>(task, m);
-      else rowRuns<ShortBytes4>(task, m);
-    } else if (form == 5) rowRuns<Bytes5>(task, m);
-    else if (form == 6) rowRuns<Bytes6>(task, m);
-    else if (form == 8) {
-      if (whole) rowRuns<Bytes8>(task, m);
-      else rowRuns<ShortBytes8>(task, m);
-    } else {
-      if (whole) rowRuns<BytesBook>(task, m);
-      else rowRuns<ShortBytesBook>(task, m);
-    }
+    if (form == 4) sumRuns<Bytes4>(task, m);
+    else if (form == 5) sumRuns<Bytes5>(task, m);
+    else if (form == 6) sumRuns<Bytes6>(task, m);
+    else if (form == 8) sumRuns<Bytes8>(task, m);
+    else sumRuns<BytesBook>(task, m);
     return;
   }
-  if (form == 4) rowRuns<Words4>(task, m);
-  else if (form == 5) rowRuns<Words5>(task, m);
-  else if (form == 6) rowRuns<Words6>(task, m);
-  else if (form == 8) rowRuns<Words8>(task, m);
-  else rowRuns<WordsBook>(task, m);
+  if (form == 4) sumRuns<Words4>(task, m);
+  else if (form == 5) sumRuns<Words5>(task, m);
+  else if (form == 6) sumRuns<Words6>(task, m);
+  else if (form == 8) sumRuns<Words8>(task, m);
+  else sumRuns<WordsBook>(task, m);
 }
 
-/** Form: a class of linear-bytes.ts or linear-words.ts. Its step takes 4, 8 or 16 splats of 4 bytes of activations. */
-function rowRuns<Form>(task: Task, m: i32): void {
+/** Form: a class of linear-bytes.ts or linear-words.ts. */
+function sumRuns<Form>(task: Task, m: i32): void {
   const form = changetype<Form>(0);
   const matrix = task.matrix;
-  const sums = changetype<usize>(task) + SUMS + (<usize>m << 6);
   const first = task.first;
   const run = task.run;
-  const row = task.x + <usize>m * task.xStride;
   let q = task.block + (<usize>first << 3);
   let h = task.block + matrix.highAt + (<usize>first << form.highShift());
-  let x = row + (<usize>first << form.codeShift());
-  let scaleAt = task.scaleAt + (<usize>(first / task.inputGroup) << 2);
-  let scaleLeft = task.inputGroup - (first % task.inputGroup);
-  let sumAt = task.sumAt + <usize>(first / run) * task.sumStep;
+  let x = task.x + <usize>m * task.xStride + (<usize>first << (form.words() ? 1 : 0));
   let left = task.count;
-  let p = changetype<usize>(task);
-  const zero = task.zero;
-  const book = codeBook(matrix);
-  // With bytes, nibbles of the book's values + 128.
-  const split = v128.xor(book, i8x16.splat(-128));
-  const lower = form.codeShift() ? book : v128.and(split, i8x16.splat(15));
-  const upper = i8x16.shr_u(split, 4);
-  let f0 = v128.load(sums);
-  let f1 = v128.load(sums, 16);
-  let f2 = v128.load(sums, 32);
-  let f3 = v128.load(sums, 48);
+  let to = changetype<usize>(task) + INTEGERS;
+  const mask = form.mask(task);
+  const a = form.first(task);
+  const b = form.second(task);
   for (let runs = task.runs; runs > 0; runs--) {
     let i0 = i32x4.splat(0);
     let i1 = i0;
     let i2 = i0;
     let i3 = i0;
-    for (let n = min(run, left); n > 0; n -= form.inputs()) {
-      let x0 = v128.load32_splat(x);
-      let x1 = v128.load32_splat(x, 4);
-      let x2 = v128.load32_splat(x, 8);
-      let x3 = v128.load32_splat(x, 12);
-      if (form.splats() == 4) {
-        i0 = i32x4.add(i0, form.dot(0, q, h, lower, upper, x0, x1, x2, x3, x0, x1, x2, x3));
-        i1 = i32x4.add(i1, form.dot(0, q + 16, h + 16, lower, upper, x0, x1, x2, x3, x0, x1, x2, x3));
-        i2 = i32x4.add(i2, form.dot(0, q + 32, h + 32, lower, upper, x0, x1, x2, x3, x0, x1, x2, x3));
-        i3 = i32x4.add(i3, form.dot(0, q + 48, h + 48, lower, upper, x0, x1, x2, x3, x0, x1, x2, x3));
-      } else {
-        let x4 = v128.load32_splat(x, 16);
-        let x5 = v128.load32_splat(x, 20);
-        let x6 = v128.load32_splat(x, 24);
-        let x7 = v128.load32_splat(x, 28);
-        i0 = i32x4.add(i0, form.dot(0, q, h, lower, upper, x0, x1, x2, x3, x4, x5, x6, x7));
-        i1 = i32x4.add(i1, form.dot(0, q + 16, h + 16, lower, upper, x0, x1, x2, x3, x4, x5, x6, x7));
-        i2 = i32x4.add(i2, form.dot(0, q + 32, h + 32, lower, upper, x0, x1, x2, x3, x4, x5, x6, x7));
-        i3 = i32x4.add(i3, form.dot(0, q + 48, h + 48, lower, upper, x0, x1, x2, x3, x4, x5, x6, x7));
-        if (form.splats() == 16) {
+    for (let n = (min(run, left) + 15) & ~15; n > 0; n -= 32) {
+      let x0: v128;
+      let x1: v128;
+      let x2: v128;
+      let x3: v128;
+      let s0: v128;
+      let s1: v128;
+      let s2: v128;
+      let s3: v128;
+      if (form.words()) {
+        x0 = v128.load32_splat(x);
+        x1 = v128.load32_splat(x, 4);
+        x2 = v128.load32_splat(x, 8);
+        x3 = v128.load32_splat(x, 12);
+        s0 = form.dot(0, q, h, mask, a, b, x0, x1, x2, x3);
+        s1 = form.dot(0, q + 16, h + 16, mask, a, b, x0, x1, x2, x3);
+        s2 = form.dot(0, q + 32, h + 32, mask, a, b, x0, x1, x2, x3);
+        s3 = form.dot(0, q + 48, h + 48, mask, a, b, x0, x1, x2, x3);
+        x0 = v128.load32_splat(x, 16);
+        x1 = v128.load32_splat(x, 20);
+        x2 = v128.load32_splat(x, 24);
+        x3 = v128.load32_splat(x, 28);
+        s0 = form.add(s0, form.dot(1, q + 64, h, mask, a, b, x0, x1, x2, x3));
+        s1 = form.add(s1, form.dot(1, q + 80, h + 16, mask, a, b, x0, x1, x2, x3));
+        s2 = form.add(s2, form.dot(1, q + 96, h + 32, mask, a, b, x0, x1, x2, x3));
+        s3 = form.add(s3, form.dot(1, q + 112, h + 48, mask, a, b, x0, x1, x2, x3));
+        if (n > 16) {
           x0 = v128.load32_splat(x, 32);
           x1 = v128.load32_splat(x, 36);
           x2 = v128.load32_splat(x, 40);
           x3 = v128.load32_splat(x, 44);
-          x4 = v128.load32_splat(x, 48);
-          x5 = v128.load32_splat(x, 52);
-          x6 = v128.load32_splat(x, 56);
-          x7 = v128.load32_splat(x, 60);
-          i0 = i32x4.add(i0, form.dot(1, q + 128, h, lower, upper, x0, x1, x2, x3, x4, x5, x6, x7));
-          i1 = i32x4.add(i1, form.dot(1, q + 144, h + 16, lower, upper, x0, x1, x2, x3, x4, x5, x6, x7));
-          i2 = i32x4.add(i2, form.dot(1, q + 160, h + 32, lower, upper, x0, x1, x2, x3, x4, x5, x6, x7));
-          i3 = i32x4.add(i3, form.dot(1, q + 176, h + 48, lower, upper, x0, x1, x2, x3, x4, x5, x6, x7));
+          s0 = form.add(s0, form.dot(2, q + 128, h, mask, a, b, x0, x1, x2, x3));
+          s1 = form.add(s1, form.dot(2, q + 144, h + 16, mask, a, b, x0, x1, x2, x3));
+          s2 = form.add(s2, form.dot(2, q + 160, h + 32, mask, a, b, x0, x1, x2, x3));
+          s3 = form.add(s3, form.dot(2, q + 176, h + 48, mask, a, b, x0, x1, x2, x3));
+          x0 = v128.load32_splat(x, 48);
+          x1 = v128.load32_splat(x, 52);
+          x2 = v128.load32_splat(x, 56);
+          x3 = v128.load32_splat(x, 60);
+          s0 = form.add(s0, form.dot(3, q + 192, h, mask, a, b, x0, x1, x2, x3));
+          s1 = form.add(s1, form.dot(3, q + 208, h + 16, mask, a, b, x0, x1, x2, x3));
+          s2 = form.add(s2, form.dot(3, q + 224, h + 32, mask, a, b, x0, x1, x2, x3));
+          s3 = form.add(s3, form.dot(3, q + 240, h + 48, mask, a, b, x0, x1, x2, x3));
+          q += 256;
+          x += 64;
+          h += <usize>32 << form.highShift();
+        } else {
+          q += 128;
+          x += 32;
+          h += <usize>16 << form.highShift();
+        }
+      } else {
+        x0 = v128.load32_splat(x);
+        x1 = v128.load32_splat(x, 4);
+        x2 = v128.load32_splat(x, 8);
+        x3 = v128.load32_splat(x, 12);
+        s0 = form.dot(0, q, h, mask, a, b, x0, x1, x2, x3);
+        s1 = form.dot(0, q + 16, h + 16, mask, a, b, x0, x1, x2, x3);
+        s2 = form.dot(0, q + 32, h + 32, mask, a, b, x0, x1, x2, x3);
+        s3 = form.dot(0, q + 48, h + 48, mask, a, b, x0, x1, x2, x3);
+        if (n > 16) {
+          x0 = v128.load32_splat(x, 16);
+          x1 = v128.load32_splat(x, 20);
+          x2 = v128.load32_splat(x, 24);
+          x3 = v128.load32_splat(x, 28);
+          s0 = form.add(s0, form.dot(1, q + 128, h, mask, a, b, x0, x1, x2, x3));
+          s1 = form.add(s1, form.dot(1, q + 144, h + 16, mask, a, b, x0, x1, x2, x3));
+          s2 = form.add(s2, form.dot(1, q + 160, h + 32, mask, a, b, x0, x1, x2, x3));
+          s3 = form.add(s3, form.dot(1, q + 176, h + 48, mask, a, b, x0, x1, x2, x3));
+          q += 256;
+          x += 32;
+          h += <usize>32 << form.highShift();
+        } else {
+          q += 128;
+          x += 16;
+          h += <usize>16 << form.highShift();
         }
       }
-      x += <usize>form.splats() << 2;
-      q += <usize>form.inputs() << 3;
-      h += <usize>form.inputs() << form.highShift();
+      i0 = i32x4.add(i0, form.widen(s0));
+      i1 = i32x4.add(i1, form.widen(s1));
+      i2 = i32x4.add(i2, form.widen(s2));
+      i3 = i32x4.add(i3, form.widen(s3));
     }
     left -= run;
+    v128.store(to, i0);
+    v128.store(to, i1, 16);
+    v128.store(to, i2, 32);
+    v128.store(to, i3, 48);
+    to += 64;
+  }
+}
+
+/** Row m: arithmetic rule 4 from t = I − zero · S on, added to the 16 sums so far. */
+export function scaleSums(task: Task, m: i32): void {
+  const sums = changetype<usize>(task) + SUMS + (<usize>m << 6);
+  const first = task.first;
+  const run = task.run;
+  const row = task.x + <usize>m * task.xStride;
+  let scaleAt = task.scaleAt + (<usize>(first / task.inputGroup) << 2);
+  let scaleLeft = task.inputGroup - (first % task.inputGroup);
+  let sumAt = task.sumAt + <usize>(first / run) * task.sumStep;
+  let p = changetype<usize>(task);
+  const zero = task.zero;
+  let f0 = v128.load(sums);
+  let f1 = v128.load(sums, 16);
+  let f2 = v128.load(sums, 32);
+  let f3 = v128.load(sums, 48);
+  for (let runs = task.runs; runs > 0; runs--) {
+    let i0 = v128.load(p, INTEGERS);
+    let i1 = v128.load(p, INTEGERS + 16);
+    let i2 = v128.load(p, INTEGERS + 32);
+    let i3 = v128.load(p, INTEGERS + 48);
     const sum = runSum(row, sumAt, task.sumStep, task.sumEnd);
     sumAt += task.sumStep;
     if (task.hasZeros) {

@@ -2,8 +2,10 @@ import { Matrix } from "./linear-matrix";
 
 /** Rows that share one unpacking of a block. */
 export const ROW_BATCH: i32 = 128;
-/** Inputs unpacked at once, unless a run is longer: codes and parameters then stay in the first-level cache. */
-export const CHUNK_INPUTS: i32 = 512;
+/** Runs whose parameters are made at once. */
+export const CHUNK_RUNS: i32 = 128;
+/** Inputs unpacked at once, where several rows share it. A run has 16 inputs at least. */
+export const CHUNK_INPUTS: i32 = 1024;
 /** The same for float weights, which are wider. */
 export const FLOAT_CHUNK_INPUTS: i32 = 256;
 
@@ -37,15 +39,29 @@ export class Task {
 
 // What else stands in scratch, in bytes from its start.
 
+// Constants of the inner loops, from memory so that they stay in registers: V8 makes a constant anew at every use, by
+// three instructions (bench/lab/wasm-linear.md).
+/** 15 in bytes. */
+export const NIBBLE_MASK: usize = 80;
+/** 15 and 255 in 16-bit lanes. */
+export const WORD_NIBBLE_MASK: usize = 96;
+export const WORD_BYTE_MASK: usize = 112;
+/** 16, 48 and 240 in bytes: the bits that 5-, 6- and 8-bit codes have above a nibble. */
+export const HIGH_MASK: usize = 128;
+/** For f16 to f32: linear-half.ts. */
+export const HALF_MASK: usize = 144;
+export const HALF_FACTOR: usize = 160;
+
 /** f32 [ROW_BATCH][16]: sums so far. */
-export const SUMS: usize = 128;
-/** For each run of a chunk, 16 numbers: f32 scales, f32 offsets, i32 zero points. A run has 16 inputs at least. */
-export const SCALES: usize = 8320;
-export const OFFSETS: usize = 10368;
-export const ZEROS: usize = 12416;
-/** Unpacked codes, or f32 weights, of a chunk. */
-export const CODES: usize = 14464;
-export const LINEAR_SCRATCH_BYTES: i32 = 30848;
+export const SUMS: usize = 192;
+/** For each run of a chunk, 16 numbers: i32 sums, f32 scales, f32 offsets, i32 zero points. */
+export const INTEGERS: usize = 8384;
+export const SCALES: usize = 16576;
+export const OFFSETS: usize = 24768;
+export const ZEROS: usize = 32960;
+/** Unpacked codes, or f32 weights, of a chunk; 32 bytes an input. */
+export const CODES: usize = 41152;
+export const LINEAR_SCRATCH_BYTES: i32 = 73920;
 
 /** The sum of a row's codes in a run, from the sums stored `at` bytes into the row. */
 // @ts-ignore: decorator

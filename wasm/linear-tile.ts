@@ -13,25 +13,13 @@ const WIDE_CODES: i32 = 2;
 /** Two planes of nibbles, the second worth 16: the two vectors are planes, not outputs. */
 const PLANES: i32 = 3;
 
-/** Adds the unpacked chunk's runs to the sums in scratch, for all the task's rows. Forms as in linear-row.ts. */
-export function tileChunk(task: Task, form: i32, bytes: bool): void {
-  let m = 0;
-  const rows = task.rows;
+/** Adds the unpacked chunk's runs to the sums in scratch, for rows 0 … rows − 1, a multiple of 4. Forms: linear-row.ts. */
+export function tileChunk(task: Task, rows: i32, form: i32, bytes: bool): void {
   if (ASC_FEATURE_RELAXED_SIMD && bytes) {
-    if (form == 4) {
-      for (; m + 4 <= rows; m += 4) tile(NIBBLES, 4, task, m);
-      for (; m < rows; m++) tile(NIBBLES, 1, task, m);
-    } else if (form == 5 || form == 6) {
-      for (; m + 4 <= rows; m += 4) tile(WIDE_CODES, 4, task, m);
-      for (; m < rows; m++) tile(WIDE_CODES, 1, task, m);
-    } else {
-      for (; m + 4 <= rows; m += 4) tile(PLANES, 4, task, m);
-      for (; m < rows; m++) tile(PLANES, 1, task, m);
-    }
-    return;
-  }
-  for (; m + 4 <= rows; m += 4) tile(WORDS, 4, task, m);
-  for (; m < rows; m++) tile(WORDS, 1, task, m);
+    if (form == 4) for (let m = 0; m < rows; m += 4) tile(NIBBLES, task, m);
+    else if (form == 5 || form == 6) for (let m = 0; m < rows; m += 4) tile(WIDE_CODES, task, m);
+    else for (let m = 0; m < rows; m += 4) tile(PLANES, task, m);
+  } else for (let m = 0; m < rows; m += 4) tile(WORDS, task, m);
 }
 
 // @ts-ignore: decorator
@@ -65,10 +53,10 @@ function finish(task: Task, p: usize, target: usize, t: v128, sum: i32, row: usi
   v128.store(target, f32x4.add(v128.load(target), f32x4.mul(u, v128.load32_splat(row + scaleAt))));
 }
 
-/** Rows m … m + R − 1. */
+/** Rows m … m + 3. */
 // @ts-ignore: decorator
 @inline
-function tile(kind: i32, R: i32, task: Task, m: i32): void {
+function tile(kind: i32, task: Task, m: i32): void {
   const first = task.first;
   const run = task.run;
   const stride = task.xStride;
@@ -119,46 +107,40 @@ function tile(kind: i32, R: i32, task: Task, m: i32): void {
           let splat = v128.load32_splat(row0 + x);
           s0 = add(kind, s0, dot(kind, splat, w0));
           s1 = add(kind, s1, dot(kind, splat, w1));
-          if (R > 1) {
-            splat = v128.load32_splat(row1 + x);
-            t0 = add(kind, t0, dot(kind, splat, w0));
-            t1 = add(kind, t1, dot(kind, splat, w1));
-            splat = v128.load32_splat(row2 + x);
-            u0 = add(kind, u0, dot(kind, splat, w0));
-            u1 = add(kind, u1, dot(kind, splat, w1));
-            splat = v128.load32_splat(row3 + x);
-            v0 = add(kind, v0, dot(kind, splat, w0));
-            v1 = add(kind, v1, dot(kind, splat, w1));
-          }
+          splat = v128.load32_splat(row1 + x);
+          t0 = add(kind, t0, dot(kind, splat, w0));
+          t1 = add(kind, t1, dot(kind, splat, w1));
+          splat = v128.load32_splat(row2 + x);
+          u0 = add(kind, u0, dot(kind, splat, w0));
+          u1 = add(kind, u1, dot(kind, splat, w1));
+          splat = v128.load32_splat(row3 + x);
+          v0 = add(kind, v0, dot(kind, splat, w0));
+          v1 = add(kind, v1, dot(kind, splat, w1));
           const z0 = v128.load(w + (wPair >> 1));
           const z1 = v128.load(w + (wPair >> 1) + second);
           splat = v128.load32_splat(row0 + x, 4);
           s0 = add(kind, s0, dot(kind, splat, z0));
           s1 = add(kind, s1, dot(kind, splat, z1));
-          if (R > 1) {
-            splat = v128.load32_splat(row1 + x, 4);
-            t0 = add(kind, t0, dot(kind, splat, z0));
-            t1 = add(kind, t1, dot(kind, splat, z1));
-            splat = v128.load32_splat(row2 + x, 4);
-            u0 = add(kind, u0, dot(kind, splat, z0));
-            u1 = add(kind, u1, dot(kind, splat, z1));
-            splat = v128.load32_splat(row3 + x, 4);
-            v0 = add(kind, v0, dot(kind, splat, z0));
-            v1 = add(kind, v1, dot(kind, splat, z1));
-          }
+          splat = v128.load32_splat(row1 + x, 4);
+          t0 = add(kind, t0, dot(kind, splat, z0));
+          t1 = add(kind, t1, dot(kind, splat, z1));
+          splat = v128.load32_splat(row2 + x, 4);
+          u0 = add(kind, u0, dot(kind, splat, z0));
+          u1 = add(kind, u1, dot(kind, splat, z1));
+          splat = v128.load32_splat(row3 + x, 4);
+          v0 = add(kind, v0, dot(kind, splat, z0));
+          v1 = add(kind, v1, dot(kind, splat, z1));
           x += xPair;
           w += wPair;
         }
         a0 = i32x4.add(a0, widen(kind, s0));
         a1 = i32x4.add(a1, widen(kind, s1));
-        if (R > 1) {
-          b0 = i32x4.add(b0, widen(kind, t0));
-          b1 = i32x4.add(b1, widen(kind, t1));
-          c0 = i32x4.add(c0, widen(kind, u0));
-          c1 = i32x4.add(c1, widen(kind, u1));
-          d0 = i32x4.add(d0, widen(kind, v0));
-          d1 = i32x4.add(d1, widen(kind, v1));
-        }
+        b0 = i32x4.add(b0, widen(kind, t0));
+        b1 = i32x4.add(b1, widen(kind, t1));
+        c0 = i32x4.add(c0, widen(kind, u0));
+        c1 = i32x4.add(c1, widen(kind, u1));
+        d0 = i32x4.add(d0, widen(kind, v0));
+        d1 = i32x4.add(d1, widen(kind, v1));
       }
       left -= run;
       let sum = runSum(row0, sumAt, task.sumStep, task.sumEnd);
@@ -167,25 +149,23 @@ function tile(kind: i32, R: i32, task: Task, m: i32): void {
         finish(task, p, target, a0, sum, row0, scaleAt);
         finish(task, p + 16, target + 16, a1, sum, row0, scaleAt);
       }
-      if (R > 1) {
-        sum = runSum(row1, sumAt, task.sumStep, task.sumEnd);
-        if (kind == PLANES) finish(task, p, target + 64, i32x4.add(b0, i32x4.shl(b1, 4)), sum, row1, scaleAt);
-        else {
-          finish(task, p, target + 64, b0, sum, row1, scaleAt);
-          finish(task, p + 16, target + 80, b1, sum, row1, scaleAt);
-        }
-        sum = runSum(row2, sumAt, task.sumStep, task.sumEnd);
-        if (kind == PLANES) finish(task, p, target + 128, i32x4.add(c0, i32x4.shl(c1, 4)), sum, row2, scaleAt);
-        else {
-          finish(task, p, target + 128, c0, sum, row2, scaleAt);
-          finish(task, p + 16, target + 144, c1, sum, row2, scaleAt);
-        }
-        sum = runSum(row3, sumAt, task.sumStep, task.sumEnd);
-        if (kind == PLANES) finish(task, p, target + 192, i32x4.add(d0, i32x4.shl(d1, 4)), sum, row3, scaleAt);
-        else {
-          finish(task, p, target + 192, d0, sum, row3, scaleAt);
-          finish(task, p + 16, target + 208, d1, sum, row3, scaleAt);
-        }
+      sum = runSum(row1, sumAt, task.sumStep, task.sumEnd);
+      if (kind == PLANES) finish(task, p, target + 64, i32x4.add(b0, i32x4.shl(b1, 4)), sum, row1, scaleAt);
+      else {
+        finish(task, p, target + 64, b0, sum, row1, scaleAt);
+        finish(task, p + 16, target + 80, b1, sum, row1, scaleAt);
+      }
+      sum = runSum(row2, sumAt, task.sumStep, task.sumEnd);
+      if (kind == PLANES) finish(task, p, target + 128, i32x4.add(c0, i32x4.shl(c1, 4)), sum, row2, scaleAt);
+      else {
+        finish(task, p, target + 128, c0, sum, row2, scaleAt);
+        finish(task, p + 16, target + 144, c1, sum, row2, scaleAt);
+      }
+      sum = runSum(row3, sumAt, task.sumStep, task.sumEnd);
+      if (kind == PLANES) finish(task, p, target + 192, i32x4.add(d0, i32x4.shl(d1, 4)), sum, row3, scaleAt);
+      else {
+        finish(task, p, target + 192, d0, sum, row3, scaleAt);
+        finish(task, p + 16, target + 208, d1, sum, row3, scaleAt);
       }
       p += 64;
       sumAt += task.sumStep;

@@ -1,6 +1,6 @@
-import { codes, nibbles } from "./linear-codes";
+import { codes5, codes6, codes8, lowerTable, nibbles, upperTable } from "./linear-codes";
 import { codeBook } from "./linear-matrix";
-import { CODES, Task } from "./linear-task";
+import { CODES, HIGH_MASK, NIBBLE_MASK, Task, WORD_BYTE_MASK } from "./linear-task";
 
 // A chunk's codes to scratch in the form linear-tile.ts multiplies: steps of 64 bytes, 4 for each of the 16 outputs.
 
@@ -34,9 +34,10 @@ function byteSteps(form: i32, task: Task): void {
   let q = task.block + (<usize>task.first << 3);
   let h = task.block + task.matrix.highAt + highAt(form, task.first);
   let target = changetype<usize>(task) + CODES;
-  const split = v128.xor(codeBook(task.matrix), i8x16.splat(-128));
-  const lower = v128.and(split, i8x16.splat(15));
-  const upper = i8x16.shr_u(split, 4);
+  const mask = v128.load(changetype<usize>(task), NIBBLE_MASK);
+  const highMask = v128.load(changetype<usize>(task), HIGH_MASK);
+  const lower = lowerTable(codeBook(task.matrix));
+  const upper = upperTable(codeBook(task.matrix));
   for (let n = task.count; n > 0; n -= 32) {
     for (let c: usize = 0; c < 64; c += 16)
       for (let o = 0; o < 4; o++) {
@@ -44,25 +45,35 @@ function byteSteps(form: i32, task: Task): void {
         const low = v128.load(q + c + (<usize>o << 6));
         if (form == 8) {
           const high = v128.load(h + c + (<usize>o << 6));
-          v128.store(at, nibbles(low, 0));
-          v128.store(at, nibbles(high, 0), 64);
-          v128.store(at, nibbles(low, 1), 128);
-          v128.store(at, nibbles(high, 1), 192);
+          v128.store(at, nibbles(low, 0, mask));
+          v128.store(at, nibbles(high, 0, mask), 64);
+          v128.store(at, nibbles(low, 1, mask), 128);
+          v128.store(at, nibbles(high, 1, mask), 192);
         } else if (form == 0) {
-          v128.store(at, i8x16.swizzle(lower, nibbles(low, 0)));
-          v128.store(at, i8x16.swizzle(upper, nibbles(low, 0)), 64);
-          v128.store(at, i8x16.swizzle(lower, nibbles(low, 1)), 128);
-          v128.store(at, i8x16.swizzle(upper, nibbles(low, 1)), 192);
+          v128.store(at, i8x16.swizzle(lower, nibbles(low, 0, mask)));
+          v128.store(at, i8x16.swizzle(upper, nibbles(low, 0, mask)), 64);
+          v128.store(at, i8x16.swizzle(lower, nibbles(low, 1, mask)), 128);
+          v128.store(at, i8x16.swizzle(upper, nibbles(low, 1, mask)), 192);
         } else {
           const high = highQuads(form, h + c, o);
-          v128.store(at, codes(form, low, high, 0));
-          v128.store(at, codes(form, low, high, 1), 64);
+          v128.store(at, codes(form, low, high, 0, mask, highMask));
+          v128.store(at, codes(form, low, high, 1, mask, highMask), 64);
         }
       }
     q += 256;
     h += highAt(form, 32);
     target += form == 8 || form == 0 ? 1024 : 512;
   }
+}
+
+/** The codes of one of an octet's two quads. */
+// @ts-ignore: decorator
+@inline
+function codes(form: i32, low: v128, high: v128, quad: i32, mask: v128, highMask: v128): v128 {
+  if (form == 4) return nibbles(low, quad, mask);
+  if (form == 5) return codes5(low, high, quad, mask, highMask);
+  if (form == 6) return codes6(low, high, quad, mask, highMask);
+  return codes8(low, high, quad, mask, highMask);
 }
 
 /** The high plane for octet o of 32 inputs, moved so that its two quads stand where those of octet 0 do. */
@@ -80,6 +91,9 @@ function wordSteps(form: i32, task: Task): void {
   let q = task.block + (<usize>task.first << 3);
   let h = task.block + task.matrix.highAt + highAt(form, task.first);
   let target = changetype<usize>(task) + CODES;
+  const mask = v128.load(changetype<usize>(task), NIBBLE_MASK);
+  const highMask = v128.load(changetype<usize>(task), HIGH_MASK);
+  const byteMask = v128.load(changetype<usize>(task), WORD_BYTE_MASK);
   const book = codeBook(task.matrix);
   for (let n = task.count; n > 0; n -= 32) {
     for (let c: usize = 0; c < 64; c += 16)
@@ -87,12 +101,12 @@ function wordSteps(form: i32, task: Task): void {
         const at = target + c + (<usize>o << 8);
         const low = v128.load(q + c + (<usize>o << 6));
         if (form == 0) {
-          storeSigned(at, i8x16.swizzle(book, nibbles(low, 0)));
-          storeSigned(at + 128, i8x16.swizzle(book, nibbles(low, 1)));
+          storeSigned(at, i8x16.swizzle(book, nibbles(low, 0, mask)));
+          storeSigned(at + 128, i8x16.swizzle(book, nibbles(low, 1, mask)));
         } else {
           const high = form == 8 ? v128.load(h + c + (<usize>o << 6)) : highQuads(form, h + c, o);
-          storeCodes(at, codes(form, low, high, 0));
-          storeCodes(at + 128, codes(form, low, high, 1));
+          storeCodes(at, byteMask, codes(form, low, high, 0, mask, highMask));
+          storeCodes(at + 128, byteMask, codes(form, low, high, 1, mask, highMask));
         }
       }
     q += 256;
@@ -103,8 +117,8 @@ function wordSteps(form: i32, task: Task): void {
 
 // @ts-ignore: decorator
 @inline
-function storeCodes(at: usize, bytes: v128): void {
-  v128.store(at, v128.and(bytes, i16x8.splat(255)));
+function storeCodes(at: usize, byteMask: v128, bytes: v128): void {
+  v128.store(at, v128.and(bytes, byteMask));
   v128.store(at, i16x8.shr_u(bytes, 8), 64);
 }
 

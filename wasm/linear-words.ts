@@ -1,14 +1,17 @@
-import { codes, nibbles } from "./linear-codes";
+import { codes5, codes6, codes8, nibbles } from "./linear-codes";
+import { codeBook } from "./linear-matrix";
+import { HIGH_MASK, NIBBLE_MASK, Task, WORD_BYTE_MASK, WORD_NIBBLE_MASK } from "./linear-task";
 
-// Integer products with activations of 16 bits, whose order quantize.ts gives: in a quad, inputs 0, 2, 1, 3.
-// A class is a form of codes, for linear-row.ts to be compiled with; it has no instances.
+// Forms of codes by activations of 16 bits, whose order quantize.ts gives: in a quad, inputs 0, 2, 1, 3. A form is a class
+// without instances that linear-row.ts is compiled with; a part of it is an octet of inputs by 4 outputs, and x0 … x3 have
+// its pairs of inputs in all lanes. The sums of a form's parts are 32-bit.
 
-/** A quad of inputs by 4 outputs: `even` has inputs 0 and 2 in all lanes, `odd` 1 and 3. */
+/** A quad of inputs by 4 outputs. */
 // @ts-ignore: decorator
 @inline
-function dotCodes(bytes: v128, even: v128, odd: v128): v128 {
+function dotCodes(bytes: v128, byteMask: v128, even: v128, odd: v128): v128 {
   return i32x4.add(
-    i32x4.dot_i16x8_s(v128.and(bytes, i16x8.splat(255)), even),
+    i32x4.dot_i16x8_s(v128.and(bytes, byteMask), even),
     i32x4.dot_i16x8_s(i16x8.shr_u(bytes, 8), odd),
   );
 }
@@ -22,34 +25,14 @@ function dotSigned(bytes: v128, even: v128, odd: v128): v128 {
   );
 }
 
-// @ts-ignore: decorator
-@inline
-function dotNibbles(v: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-  const mask = i16x8.splat(15);
-  return i32x4.add(
-    i32x4.add(i32x4.dot_i16x8_s(v128.and(v, mask), x0), i32x4.dot_i16x8_s(v128.and(i16x8.shr_u(v, 8), mask), x1)),
-    i32x4.add(i32x4.dot_i16x8_s(v128.and(i16x8.shr_u(v, 4), mask), x2), i32x4.dot_i16x8_s(i16x8.shr_u(v, 12), x3)),
-  );
-}
-
 /** 4-bit codes. */
 // @ts-ignore: decorator
 @unmanaged
 export class Words4 {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 16;
-  }
-  // @ts-ignore: decorator
-  @inline
-  splats(): i32 {
-    return 8;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 1;
+  words(): bool {
+    return true;
   }
   // @ts-ignore: decorator
   @inline
@@ -58,43 +41,54 @@ export class Words4 {
   }
   // @ts-ignore: decorator
   @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
-    return i32x4.add(dotNibbles(v128.load(q), x0, x1, x2, x3), dotNibbles(v128.load(q, 64), x4, x5, x6, x7));
+  mask(task: Task): v128 {
+    return v128.load(changetype<usize>(task), WORD_NIBBLE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  first(task: Task): v128 {
+    return i32x4.splat(0);
+  }
+  // @ts-ignore: decorator
+  @inline
+  second(task: Task): v128 {
+    return i32x4.splat(0);
+  }
+  // @ts-ignore: decorator
+  @inline
+  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    const v = v128.load(q);
+    return i32x4.add(
+      i32x4.add(
+        i32x4.dot_i16x8_s(v128.and(v, mask), x0),
+        i32x4.dot_i16x8_s(v128.and(i16x8.shr_u(v, 8), mask), x1),
+      ),
+      i32x4.add(
+        i32x4.dot_i16x8_s(v128.and(i16x8.shr_u(v, 4), mask), x2),
+        i32x4.dot_i16x8_s(i16x8.shr_u(v, 12), x3),
+      ),
+    );
+  }
+  // @ts-ignore: decorator
+  @inline
+  add(a: v128, b: v128): v128 {
+    return i32x4.add(a, b);
+  }
+  // @ts-ignore: decorator
+  @inline
+  widen(sums: v128): v128 {
+    return sums;
   }
 }
 
-/** 5-bit codes: a unit of the high plane has two halves of 16 inputs. */
+/** 5-bit codes. */
 // @ts-ignore: decorator
 @unmanaged
 export class Words5 {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 32;
-  }
-  // @ts-ignore: decorator
-  @inline
-  splats(): i32 {
-    return 16;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 1;
+  words(): bool {
+    return true;
   }
   // @ts-ignore: decorator
   @inline
@@ -103,29 +97,38 @@ export class Words5 {
   }
   // @ts-ignore: decorator
   @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
-    const a = v128.load(q);
-    const b = v128.load(q, 64);
+  mask(task: Task): v128 {
+    return v128.load(changetype<usize>(task), NIBBLE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  first(task: Task): v128 {
+    return v128.load(changetype<usize>(task), HIGH_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  second(task: Task): v128 {
+    return v128.load(changetype<usize>(task), WORD_BYTE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    const low = v128.load(q);
     const high = v128.load(h);
-    const quad = 4 * half;
     return i32x4.add(
-      i32x4.add(dotCodes(codes(5, a, high, quad), x0, x1), dotCodes(codes(5, a, high, quad + 1), x2, x3)),
-      i32x4.add(dotCodes(codes(5, b, high, quad + 2), x4, x5), dotCodes(codes(5, b, high, quad + 3), x6, x7)),
+      dotCodes(codes5(low, high, 2 * part, mask, a), b, x0, x1),
+      dotCodes(codes5(low, high, 2 * part + 1, mask, a), b, x2, x3),
     );
+  }
+  // @ts-ignore: decorator
+  @inline
+  add(a: v128, b: v128): v128 {
+    return i32x4.add(a, b);
+  }
+  // @ts-ignore: decorator
+  @inline
+  widen(sums: v128): v128 {
+    return sums;
   }
 }
 
@@ -135,18 +138,8 @@ export class Words5 {
 export class Words6 {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 16;
-  }
-  // @ts-ignore: decorator
-  @inline
-  splats(): i32 {
-    return 8;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 1;
+  words(): bool {
+    return true;
   }
   // @ts-ignore: decorator
   @inline
@@ -155,28 +148,38 @@ export class Words6 {
   }
   // @ts-ignore: decorator
   @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
-    const a = v128.load(q);
-    const b = v128.load(q, 64);
-    const high = v128.load(h);
+  mask(task: Task): v128 {
+    return v128.load(changetype<usize>(task), NIBBLE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  first(task: Task): v128 {
+    return v128.load(changetype<usize>(task), HIGH_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  second(task: Task): v128 {
+    return v128.load(changetype<usize>(task), WORD_BYTE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    const low = v128.load(q);
+    const high = v128.load(h + ((<usize>part >> 1) << 6));
     return i32x4.add(
-      i32x4.add(dotCodes(codes(6, a, high, 0), x0, x1), dotCodes(codes(6, a, high, 1), x2, x3)),
-      i32x4.add(dotCodes(codes(6, b, high, 2), x4, x5), dotCodes(codes(6, b, high, 3), x6, x7)),
+      dotCodes(codes6(low, high, 2 * (part & 1), mask, a), b, x0, x1),
+      dotCodes(codes6(low, high, 2 * (part & 1) + 1, mask, a), b, x2, x3),
     );
+  }
+  // @ts-ignore: decorator
+  @inline
+  add(a: v128, b: v128): v128 {
+    return i32x4.add(a, b);
+  }
+  // @ts-ignore: decorator
+  @inline
+  widen(sums: v128): v128 {
+    return sums;
   }
 }
 
@@ -186,18 +189,8 @@ export class Words6 {
 export class Words8 {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 16;
-  }
-  // @ts-ignore: decorator
-  @inline
-  splats(): i32 {
-    return 8;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 1;
+  words(): bool {
+    return true;
   }
   // @ts-ignore: decorator
   @inline
@@ -206,50 +199,49 @@ export class Words8 {
   }
   // @ts-ignore: decorator
   @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
-    const a = v128.load(q);
-    const b = v128.load(q, 64);
-    const c = v128.load(h);
-    const d = v128.load(h, 64);
+  mask(task: Task): v128 {
+    return v128.load(changetype<usize>(task), NIBBLE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  first(task: Task): v128 {
+    return v128.load(changetype<usize>(task), HIGH_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  second(task: Task): v128 {
+    return v128.load(changetype<usize>(task), WORD_BYTE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    const low = v128.load(q);
+    const high = v128.load(h + (<usize>part << 6));
     return i32x4.add(
-      i32x4.add(dotCodes(codes(8, a, c, 0), x0, x1), dotCodes(codes(8, a, c, 1), x2, x3)),
-      i32x4.add(dotCodes(codes(8, b, d, 0), x4, x5), dotCodes(codes(8, b, d, 1), x6, x7)),
+      dotCodes(codes8(low, high, 0, mask, a), b, x0, x1),
+      dotCodes(codes8(low, high, 1, mask, a), b, x2, x3),
     );
+  }
+  // @ts-ignore: decorator
+  @inline
+  add(a: v128, b: v128): v128 {
+    return i32x4.add(a, b);
+  }
+  // @ts-ignore: decorator
+  @inline
+  widen(sums: v128): v128 {
+    return sums;
   }
 }
 
-/** A code book, which stands in `lower`. */
+/** A code book. */
 // @ts-ignore: decorator
 @unmanaged
 export class WordsBook {
   // @ts-ignore: decorator
   @inline
-  inputs(): i32 {
-    return 16;
-  }
-  // @ts-ignore: decorator
-  @inline
-  splats(): i32 {
-    return 8;
-  }
-  // @ts-ignore: decorator
-  @inline
-  codeShift(): usize {
-    return 1;
+  words(): bool {
+    return true;
   }
   // @ts-ignore: decorator
   @inline
@@ -258,32 +250,36 @@ export class WordsBook {
   }
   // @ts-ignore: decorator
   @inline
-  dot(
-    half: i32,
-    q: usize,
-    h: usize,
-    lower: v128,
-    upper: v128,
-    x0: v128,
-    x1: v128,
-    x2: v128,
-    x3: v128,
-    x4: v128,
-    x5: v128,
-    x6: v128,
-    x7: v128,
-  ): v128 {
-    const a = v128.load(q);
-    const b = v128.load(q, 64);
+  mask(task: Task): v128 {
+    return v128.load(changetype<usize>(task), NIBBLE_MASK);
+  }
+  // @ts-ignore: decorator
+  @inline
+  first(task: Task): v128 {
+    return codeBook(task.matrix);
+  }
+  // @ts-ignore: decorator
+  @inline
+  second(task: Task): v128 {
+    return i32x4.splat(0);
+  }
+  // @ts-ignore: decorator
+  @inline
+  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    const low = v128.load(q);
     return i32x4.add(
-      i32x4.add(
-        dotSigned(i8x16.swizzle(lower, nibbles(a, 0)), x0, x1),
-        dotSigned(i8x16.swizzle(lower, nibbles(a, 1)), x2, x3),
-      ),
-      i32x4.add(
-        dotSigned(i8x16.swizzle(lower, nibbles(b, 0)), x4, x5),
-        dotSigned(i8x16.swizzle(lower, nibbles(b, 1)), x6, x7),
-      ),
+      dotSigned(i8x16.swizzle(a, nibbles(low, 0, mask)), x0, x1),
+      dotSigned(i8x16.swizzle(a, nibbles(low, 1, mask)), x2, x3),
     );
+  }
+  // @ts-ignore: decorator
+  @inline
+  add(a: v128, b: v128): v128 {
+    return i32x4.add(a, b);
+  }
+  // @ts-ignore: decorator
+  @inline
+  widen(sums: v128): v128 {
+    return sums;
   }
 }

@@ -1,9 +1,24 @@
 import { ACTIVATION_MAX } from "./control";
+import { highMaskOf } from "./linear-codes";
 import { floatBlock } from "./linear-float";
 import { groupParameters } from "./linear-groups";
+import { BIAS_FACTOR, MOVED_MASK } from "./linear-half";
 import { blockOf, codeForm, Matrix } from "./linear-matrix";
-import { rowChunk } from "./linear-row";
-import { CHUNK_INPUTS, CODES, ROW_BATCH, SUMS, Task } from "./linear-task";
+import { integerSums, scaleSums } from "./linear-row";
+import {
+  CHUNK_INPUTS,
+  CHUNK_RUNS,
+  CODES,
+  HALF_FACTOR,
+  HALF_MASK,
+  HIGH_MASK,
+  NIBBLE_MASK,
+  ROW_BATCH,
+  SUMS,
+  Task,
+  WORD_BYTE_MASK,
+  WORD_NIBBLE_MASK,
+} from "./linear-task";
 import { tileChunk } from "./linear-tile";
 import { unpackBytes, unpackWords } from "./linear-unpack";
 import { usesBytes } from "./quantize";
@@ -57,6 +72,12 @@ export function linearBlocks(
     task.hasZeros = matrix.hasZeros;
     task.hasOffsets = i32(matrix.offsetKind >= 0);
     task.zero = matrix.zero + zeroBias;
+    v128.store(scratch, i8x16.splat(15), NIBBLE_MASK);
+    v128.store(scratch, i16x8.splat(15), WORD_NIBBLE_MASK);
+    v128.store(scratch, i16x8.splat(255), WORD_BYTE_MASK);
+    v128.store(scratch, highMaskOf(form), HIGH_MASK);
+    v128.store(scratch, i32x4.splat(MOVED_MASK), HALF_MASK);
+    v128.store(scratch, f32x4.splat(BIAS_FACTOR), HALF_FACTOR);
   }
   for (let b = firstBlock; b < lastBlock; b++) {
     task.block = blockOf(matrix, b);
@@ -82,19 +103,24 @@ export function linearBlocks(
 function quantizedBlock(task: Task, form: i32, bytes: bool, zeroBias: i32): void {
   const K = task.matrix.inputs;
   const run = task.run;
-  const rows = task.rows;
-  const chunk = max(1, CHUNK_INPUTS / run) * run;
+  // Rows that do not fill a tile are as fast straight from the planes. A run longer than a chunk (one group per output,
+  // per-token mode) has no room unpacked.
+  const tiled = run > CHUNK_INPUTS ? 0 : task.rows & ~3;
+  const chunk = (tiled ? min(CHUNK_RUNS, CHUNK_INPUTS / run) : CHUNK_RUNS) * run;
   for (let first = 0; first < K; first += chunk) {
     task.first = first;
     task.count = min(chunk, K - first);
     task.runs = (task.count + run - 1) / run;
-    groupParameters(task, zeroBias);
-    // A run longer than a chunk (one group per output, per-token mode) has no room unpacked.
-    if (rows == 1 || run > CHUNK_INPUTS) for (let m = 0; m < rows; m++) rowChunk(task, m, form, bytes);
-    else {
+    if (tiled) {
       if (ASC_FEATURE_RELAXED_SIMD && bytes) unpackBytes(task, form);
       else unpackWords(task, form);
-      tileChunk(task, form, bytes);
+    } else integerSums(task, 0, form, bytes);
+    groupParameters(task, zeroBias);
+    if (tiled) tileChunk(task, tiled, form, bytes);
+    else scaleSums(task, 0);
+    for (let m = tiled ? tiled : 1; m < task.rows; m++) {
+      integerSums(task, m, form, bytes);
+      scaleSums(task, m);
     }
   }
 }
