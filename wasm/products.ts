@@ -1,4 +1,3 @@
-import { ACTIVATION_MAX } from "./control";
 import { linearBlocks } from "./linear";
 import { MATRIX_BLOCKS, matrixAt, vectorAt } from "./matrix";
 import { FIELDS, row, word } from "./record";
@@ -42,7 +41,7 @@ function multiply(record: usize, part: i32, from: i32, to: i32, rows: i32, scrat
   linearBlocks(
     row(record, FIELDS + 1, 0),
     word(record, FIELDS + 2),
-    word(record, FIELDS) ? <i32>load<f32>(ACTIVATION_MAX) : 0,
+    word(record, FIELDS),
     word(record, FIELDS + 4),
     word(record, FIELDS + 5),
     word(record, FIELDS + 6),

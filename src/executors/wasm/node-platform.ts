@@ -11,10 +11,11 @@ export const nodePlatform: Platform = {
   spawnThread(start: ThreadStart, { onMessage, onFailure }: ThreadEvents): Thread {
     // The parent's flags may be a test runner's loaders, of no use here and slow.
     const worker = new Worker(new URL("./build/thread.js", import.meta.url), { workerData: start, execArgv: [] });
-    worker.unref();
     worker.on("message", onMessage);
     worker.on("error", onFailure);
     worker.on("exit", (code) => onFailure(new Error(`worker exited with code ${code}`)));
+    // After the listeners, which hold the process.
+    worker.unref();
     return {
       keepAlive: (keep) => (keep ? worker.ref() : worker.unref()),
       terminate: async () => void (await worker.terminate()),
