@@ -11,7 +11,7 @@ export interface Variant {
   readonly expected: Pick<ExecutorInfo, "name" | "kernel" | "threads">;
   /** Undefined where it can run here, else why it cannot. */
   readonly skipped: string | undefined;
-  load(model: RandomModel): Promise<PlanRunner>;
+  load(model: Pick<RandomModel, "plan" | "weights">): Promise<PlanRunner>;
 }
 
 function wasmVariant(kernel: string, threads: number, inline = false): Variant {
