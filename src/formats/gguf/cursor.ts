@@ -2,7 +2,7 @@ import { HalfbyteError } from "../../errors.ts";
 
 /**
  * Reads little-endian values from bytes one after another; what is not there throws ERR_TRUNCATED.
- * `position` counts from the start of the file.
+ * `position` counts from the start of the file. Integers of 64 bits are numbers where that is exact.
  */
 export class Cursor {
   /** For messages. */
@@ -68,10 +68,17 @@ export class Cursor {
     return this.view.getFloat64(this.take(8), true);
   }
   u64(): number | bigint {
-    return narrowed(this.view.getBigUint64(this.take(8), true));
+    const at = this.take(8);
+    const high = this.view.getUint32(at + 4, true);
+    return high < 2 ** 21 ? high * 2 ** 32 + this.view.getUint32(at, true) : this.view.getBigUint64(at, true);
   }
   i64(): number | bigint {
-    return narrowed(this.view.getBigInt64(this.take(8), true));
+    const at = this.take(8);
+    const high = this.view.getInt32(at + 4, true);
+    if (high >= 0 && high < 2 ** 21) return high * 2 ** 32 + this.view.getUint32(at, true);
+    const value = this.view.getBigInt64(at, true);
+    const number = Number(value);
+    return Number.isSafeInteger(number) ? number : value;
   }
 
   bool(): boolean {
@@ -105,10 +112,4 @@ export class Cursor {
     const at = this.take(length);
     return this.bytes.subarray(at, at + length);
   }
-}
-
-/** An integer of 64 bits as a number where that is exact. */
-function narrowed(value: bigint): number | bigint {
-  const number = Number(value);
-  return Number.isSafeInteger(number) ? number : value;
 }

@@ -42,13 +42,32 @@ export class HeaderReader extends Cursor {
   /** Passes over `count` strings: only their lengths are looked at. */
   async skipStrings(count: number): Promise<void> {
     if (count * 8 > this.remaining) this.skip(count * 8, "an array of strings");
-    for (let i = 0; i < count; i++) {
-      if (this.bytes.byteLength - this.at < 8) await this.#fill(8);
+    for (let done = 0; ; ) {
+      done += this.#skipStringsInWindow(count - done);
+      if (done === count) break;
+      await this.#fill(8);
       const length = this.count("string length", MAX_STRING_BYTES);
-      if (length > this.source.size - this.base - this.at) this.skip(length, "a string");
+      if (length > this.source.size - this.position) this.skip(length, "a string");
       this.at += length;
+      done++;
     }
     this.#checkHeaderSize(0);
+  }
+
+  /** Passes over strings, at most `count`, as long as their lengths are in the window and nothing is wrong with them. */
+  #skipStringsInWindow(count: number): number {
+    const { view } = this;
+    const last = view.byteLength - 8;
+    const fileEnd = this.source.size - this.base;
+    let at = this.at;
+    let done = 0;
+    for (; done < count && at <= last; done++) {
+      const length = view.getUint32(at, true);
+      if (length > MAX_STRING_BYTES || length > fileEnd - at - 8 || view.getUint32(at + 4, true) !== 0) break;
+      at += 8 + length;
+    }
+    this.at = at;
+    return done;
   }
 
   async #fill(length: number): Promise<void> {

@@ -1,8 +1,9 @@
 import { HalfbyteError } from "../../errors.ts";
 import { type ByteSource, readBytes } from "../byte-source.ts";
 import { shown } from "../shown.ts";
+import type { StringTable } from "../string-table.ts";
 import { decodeUtf8 } from "../utf8.ts";
-import { decodeArray, decodeNumbers, decodeStrings, type GgufNumbers, type GgufValue } from "./arrays.ts";
+import { decodeArray, decodeNumbers, decodeStrings, type GgufNumbers, type GgufValue, joinStrings } from "./arrays.ts";
 
 type GgufNumberType = "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "f32" | "u64" | "i64" | "f64";
 export type GgufType = GgufNumberType | "bool" | "string" | "array";
@@ -99,9 +100,14 @@ export class GgufMetadata implements Iterable<GgufEntry> {
 
   /** An array of strings, read and decoded now. */
   async strings(key: string): Promise<string[]> {
-    const entry = this.#array(key);
-    if (entry.elementType !== "string") throw this.#wrongType(entry, "an array of strings");
+    const entry = this.#stringArray(key);
     return decodeStrings(await this.#read(entry), entry.length, this.#place(key));
+  }
+
+  /** An array of strings, read now and left as the file's bytes, which are not checked to be UTF-8. */
+  async stringTable(key: string): Promise<StringTable> {
+    const entry = this.#stringArray(key);
+    return joinStrings(await this.#read(entry), entry.length, this.#place(key));
   }
 
   /**
@@ -128,7 +134,13 @@ export class GgufMetadata implements Iterable<GgufEntry> {
     return entry;
   }
 
-  #read(entry: ArrayEntry): Promise<Uint8Array> {
+  #stringArray(key: string): ArrayEntry {
+    const entry = this.#array(key);
+    if (entry.elementType !== "string") throw this.#wrongType(entry, "an array of strings");
+    return entry;
+  }
+
+  #read(entry: ArrayEntry): Promise<Uint8Array<ArrayBuffer>> {
     return readBytes(this.#source, entry.offset, entry.byteLength);
   }
 

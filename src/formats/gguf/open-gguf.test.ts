@@ -14,6 +14,7 @@ import { joinedSource } from "../joined-source.ts";
 import { memorySource } from "../memory-source.ts";
 import { openFileSource } from "../node-file-source.ts";
 import { tensorBytes } from "../tensor-bytes.ts";
+import { decodeUtf8 } from "../utf8.ts";
 import { FIRST_WINDOW_BYTES } from "./limits.ts";
 import { openGguf, openGgufByName, splitFileNames } from "./open-gguf.ts";
 
@@ -89,6 +90,10 @@ describe("metadata", () => {
     expect(await metadata.strings("words")).toEqual(words);
     expect(await metadata.array("words")).toEqual(words);
     expect(await metadata.strings("none")).toEqual([]);
+    const { bytes, offsets } = await metadata.stringTable("words");
+    expect(words.map((_, i) => decodeUtf8(bytes.subarray(offsets[i], offsets[i + 1]), ""))).toEqual(words);
+    expect(bytes.length).toBe(offsets.at(-1));
+    expect(await metadata.stringTable("none")).toEqual({ bytes: new Uint8Array(0), offsets: new Uint32Array(1) });
     expect(metadata.string("one")).toBe("x\uFEFF🦙");
   });
 
@@ -144,6 +149,7 @@ describe("metadata", () => {
     expect(() => metadata.string("latin")).toThrow(/UTF-8/);
     await expectError(metadata.strings("cut"), "ERR_FORMAT", /UTF-8/);
     await expectError(metadata.strings("s"), "ERR_FORMAT", /expected an array/);
+    await expectError(metadata.stringTable("s"), "ERR_FORMAT", /expected an array/);
     await expectError(metadata.numbers("cut"), "ERR_FORMAT", /expected an array of numbers/);
     await expectError(metadata.strings("absent"), "ERR_MISSING", /no such key/);
   });
