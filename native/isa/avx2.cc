@@ -6,8 +6,7 @@ HALFBYTE_TARGET_BEGIN("avx2,f16c")
 
 namespace halfbyte::avx2 {
 // 4 rows are 8 integer registers; codes, inputs and products take the other 8.
-constexpr int kTileRows = 4, kTileRowsA16 = 4, kTileBlocks = 1, kOneRowBlocks = 2;
-constexpr int kPrefetchBytes = 2048;
+constexpr int kTileRows = 4, kTileBlocks = 1, kOneRowBlocks = 2;
 }  // namespace halfbyte::avx2
 
 #include "../vectors/avx2.h"

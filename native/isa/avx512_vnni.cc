@@ -5,9 +5,8 @@
 HALFBYTE_TARGET_BEGIN("avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")
 
 namespace halfbyte::avx512_vnni {
-// 8 rows × 2 blocks are 16 integer sums; 2 × 2 code registers and two inputs leave room to spare of the 32.
-constexpr int kTileRows = 8, kTileRowsA16 = 4, kTileBlocks = 2, kOneRowBlocks = 4;
-constexpr int kPrefetchBytes = 2048;
+// 4 rows × 2 blocks are 8 integer and 8 float sums; A16 has 8 more. With 8 rows they spill (bench/lab/native-linear.md).
+constexpr int kTileRows = 4, kTileBlocks = 2, kOneRowBlocks = 4;
 }  // namespace halfbyte::avx512_vnni
 
 #include "../vectors/avx512.h"

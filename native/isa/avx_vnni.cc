@@ -6,8 +6,7 @@ HALFBYTE_TARGET_BEGIN("avx2,f16c,avxvnni")
 
 namespace halfbyte::avx_vnni {
 // 4 rows are 8 integer registers; codes and inputs take 6 of the other 8.
-constexpr int kTileRows = 4, kTileRowsA16 = 2, kTileBlocks = 1, kOneRowBlocks = 2;
-constexpr int kPrefetchBytes = 2048;
+constexpr int kTileRows = 4, kTileBlocks = 1, kOneRowBlocks = 2;
 }  // namespace halfbyte::avx_vnni
 
 #include "../vectors/avx2.h"

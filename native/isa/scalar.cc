@@ -4,8 +4,7 @@
 #define HALFBYTE_ISA scalar
 
 namespace halfbyte::scalar {
-constexpr int kTileRows = 2, kTileRowsA16 = 2, kTileBlocks = 1, kOneRowBlocks = 1;
-constexpr int kPrefetchBytes = 0;
+constexpr int kTileRows = 2, kTileBlocks = 1, kOneRowBlocks = 1;
 }  // namespace halfbyte::scalar
 
 #include "../vectors/scalar.h"

@@ -19,7 +19,7 @@ struct Products {
 
   /** acc += Σ code · x over the octets. */
   static HALFBYTE_INLINE void add(const Matrix& w, const uint8_t* const (&blocks)[B], const uint8_t* const (&rows)[R],
-                           int paddedK, int octet, int end, I (&acc)[R][B]) {
+                           int paddedK, int octet, int end, size_t ahead, I (&acc)[R][B]) {
     Parts parts;
     HALFBYTE_UNROLL
     for (int r = 0; r < R; r++) {
@@ -30,7 +30,7 @@ struct Products {
         if constexpr (a16 || kSplit) parts.low[r][b] = setI(0);
       }
     }
-    for (; octet < end; octet += Codes::kOctets) step<0>(w, blocks, rows, paddedK, octet, parts);
+    for (; octet < end; octet += Codes::kOctets) step<0>(w, blocks, rows, paddedK, octet, ahead, parts);
     HALFBYTE_UNROLL
     for (int r = 0; r < R; r++) {
       HALFBYTE_UNROLL
@@ -49,12 +49,12 @@ struct Products {
 
   template <int i>
   static HALFBYTE_INLINE void step(const Matrix& w, const uint8_t* const (&blocks)[B], const uint8_t* const (&rows)[R],
-                            int paddedK, int octet, Parts& parts) {
+                            int paddedK, int octet, size_t ahead, Parts& parts) {
     U first[B], second[B];
     HALFBYTE_UNROLL
     for (int b = 0; b < B; b++) {
       Codes::template decode<i>(w, blocks[b], octet + i, first[b], second[b]);
-      if constexpr (R == 1) prefetch(blocks[b] + (octet + i) * 64 + kPrefetchBytes);
+      if constexpr (R > 1) prefetch(blocks[b] + (octet + i) * 64 + ahead);
     }
     HALFBYTE_UNROLL
     for (int r = 0; r < R; r++) {
@@ -83,7 +83,7 @@ struct Products {
         }
       }
     }
-    if constexpr (i + 1 < Codes::kOctets) step<i + 1>(w, blocks, rows, paddedK, octet, parts);
+    if constexpr (i + 1 < Codes::kOctets) step<i + 1>(w, blocks, rows, paddedK, octet, ahead, parts);
   }
 };
 

@@ -63,14 +63,18 @@ struct Counter {
 
 HALFBYTE_INLINE int ratio(int whole, int part) { return (whole + part - 1) / part; }
 
-/** Sum of the codes of run j: whole stored sums, or several of them where another matrix has shorter runs. */
-HALFBYTE_INLINE int32_t runSum(const QuantizedShape& shape, const uint8_t* row, int j, int perRun) {
-  const int32_t* sums = reinterpret_cast<const int32_t*>(row + shape.sumAt);
-  if (perRun == 1) return sums[j];
+__attribute__((noinline)) static int32_t longRunSum(const QuantizedShape& shape, const int32_t* sums, int j, int perRun) {
   const int count = ratio(shape.K, shape.run), end = (j + 1) * perRun < count ? (j + 1) * perRun : count;
   int32_t total = 0;
   for (int i = j * perRun; i < end; i++) total += sums[i];
   return total;
+}
+
+/** Sum of the codes of run j: whole stored sums, or several of them where another matrix has shorter runs. */
+HALFBYTE_INLINE int32_t runSum(const QuantizedShape& shape, const uint8_t* row, int j, int perRun) {
+  const int32_t* sums = reinterpret_cast<const int32_t*>(row + shape.sumAt);
+  if (__builtin_expect(perRun == 1, 1)) return sums[j];
+  return longRunSum(shape, sums, j, perRun);
 }
 
 HALFBYTE_INLINE void finish(const LinearCall& c, int m, int block, F y) {
@@ -80,9 +84,9 @@ HALFBYTE_INLINE void finish(const LinearCall& c, int m, int block, F y) {
   store(c.out.f32(m) + n, y);
 }
 
-/** R rows from m, B blocks from `block`. */
+/** R rows from m, B blocks from `block` that stand `apart` from each other. */
 template <class Codes, bool a16, int R, int B, class Values>
-static void tile(const LinearCall& c, int m, int block, const Values (&scales)[B], const Values (&offsets)[B]) {
+static void tile(const LinearCall& c, int m, int block, int apart, const Values (&scales)[B], const Values (&offsets)[B]) {
   using Sums = Products<Codes, a16, R, B>;
   const Matrix& w = *c.matrix;
   const QuantizedShape& shape = *c.shape;
@@ -94,7 +98,7 @@ static void tile(const LinearCall& c, int m, int block, const Values (&scales)[B
   const uint8_t* rows[R];
   F y[R][B];
   HALFBYTE_UNROLL
-  for (int b = 0; b < B; b++) blocks[b] = w.block(block + b);
+  for (int b = 0; b < B; b++) blocks[b] = w.block(block + b * apart);
   HALFBYTE_UNROLL
   for (int r = 0; r < R; r++) {
     rows[r] = c.x.bytes(m + r);
@@ -103,33 +107,47 @@ static void tile(const LinearCall& c, int m, int block, const Values (&scales)[B
   }
   Counter group(ratio(w.groupSize, run)), super(w.superSize ? ratio(w.superSize, run) : K), active(ratio(shape.group, run));
   constexpr int kUnit = 8 * Codes::kOctets;
+  // The last rows bring in the blocks that come next; the others read what is near already.
+  const size_t ahead = m + R >= c.M ? B * w.blockBytes : 0;
   for (int j = 0, first = 0; first < K; j++, first += run) {
     const int end = K - first < run ? K : first + run;
-    int32_t codeSum[R];
+    float codeSum[R], sx[R];
+    int32_t intSum[R];
     I acc[R][B];
     HALFBYTE_UNROLL
     for (int r = 0; r < R; r++) {
-      codeSum[r] = runSum(shape, rows[r], j, perRun);
-      const I start = setI(-zero * codeSum[r]);
+      intSum[r] = runSum(shape, rows[r], j, perRun);
+      codeSum[r] = static_cast<float>(intSum[r]);
+      sx[r] = reinterpret_cast<const float*>(rows[r] + shape.scaleAt)[active.index];
+      const I start = setI(-zero * intSum[r]);
       HALFBYTE_UNROLL
       for (int b = 0; b < B; b++) acc[r][b] = start;
     }
-    Sums::add(w, blocks, rows, shape.paddedK, first / 8, ratio(end, kUnit) * Codes::kOctets, acc);
-    HALFBYTE_UNROLL
-    for (int b = 0; b < B; b++) {
-      const F scale = scales[b].at(group.index, super.index);
-      F offset = scale;
-      if (hasOffset) offset = offsets[b].at(group.index, super.index);
-      if (minus) offset = negative(offset);
-      I zeros = setI(0);
-      if (w.zeroPerGroup) zeros = loadU8(blocks[b] + w.zeroAt + group.index * 16);
+    Sums::add(w, blocks, rows, shape.paddedK, first / 8, ratio(end, kUnit) * Codes::kOctets, ahead, acc);
+    if (w.zeroPerGroup) {
       HALFBYTE_UNROLL
-      for (int r = 0; r < R; r++) {
-        if (w.zeroPerGroup) acc[r][b] = acc[r][b] - zeros * setI(codeSum[r]);
-        F u = scale * toFloat(acc[r][b]);
-        if (hasOffset) u = u + offset * setF(static_cast<float>(codeSum[r]));
-        const float sx = reinterpret_cast<const float*>(rows[r] + shape.scaleAt)[active.index];
-        y[r][b] = y[r][b] + u * setF(sx);
+      for (int b = 0; b < B; b++) {
+        const I zeros = loadU8(blocks[b] + w.zeroAt + group.index * 16);
+        HALFBYTE_UNROLL
+        for (int r = 0; r < R; r++) acc[r][b] = acc[r][b] - zeros * setI(intSum[r]);
+      }
+    }
+    if (hasOffset) {
+      HALFBYTE_UNROLL
+      for (int b = 0; b < B; b++) {
+        const F scale = scales[b].at(group.index, super.index);
+        F offset = offsets[b].at(group.index, super.index);
+        if (minus) offset = negative(offset);
+        HALFBYTE_UNROLL
+        for (int r = 0; r < R; r++)
+          y[r][b] = y[r][b] + (scale * toFloat(acc[r][b]) + offset * setF(codeSum[r])) * setF(sx[r]);
+      }
+    } else {
+      HALFBYTE_UNROLL
+      for (int b = 0; b < B; b++) {
+        const F scale = scales[b].at(group.index, super.index);
+        HALFBYTE_UNROLL
+        for (int r = 0; r < R; r++) y[r][b] = y[r][b] + (scale * toFloat(acc[r][b])) * setF(sx[r]);
       }
     }
     group.next();
@@ -139,18 +157,18 @@ static void tile(const LinearCall& c, int m, int block, const Values (&scales)[B
   HALFBYTE_UNROLL
   for (int r = 0; r < R; r++) {
     HALFBYTE_UNROLL
-    for (int b = 0; b < B; b++) finish(c, m + r, block + b, y[r][b]);
+    for (int b = 0; b < B; b++) finish(c, m + r, block + b * apart, y[r][b]);
   }
 }
 
 template <class Codes, bool a16, int B>
-static void oneRow(const LinearCall& c, int block) {
+static void oneRow(const LinearCall& c, int block, int apart) {
   StoredValues scales[B], offsets[B];
   for (int b = 0; b < B; b++) {
-    scales[b] = storedScales(*c.matrix, c.matrix->block(block + b));
-    offsets[b] = storedOffsets(*c.matrix, c.matrix->block(block + b));
+    scales[b] = storedScales(*c.matrix, c.matrix->block(block + b * apart));
+    offsets[b] = storedOffsets(*c.matrix, c.matrix->block(block + b * apart));
   }
-  tile<Codes, a16, 1, B>(c, 0, block, scales, offsets);
+  tile<Codes, a16, 1, B>(c, 0, block, apart, scales, offsets);
 }
 
 template <class Codes, bool a16, int B>
@@ -165,21 +183,22 @@ static void manyRows(const LinearCall& c, int block) {
     if (w.offset != Kind::none)
       convertValues(w, storedOffsets(w, w.block(block + b)), subtracted(w.offset), to + w.groups * 16);
   }
-  constexpr int R = a16 ? kTileRowsA16 : kTileRows;
+  constexpr int R = kTileRows;
   int m = 0;
-  for (; m + R <= c.M; m += R) tile<Codes, a16, R, B>(c, m, block, scales, offsets);
-  if constexpr (R > 4)
-    for (; m + 4 <= c.M; m += 4) tile<Codes, a16, 4, B>(c, m, block, scales, offsets);
-  for (; m + 2 <= c.M; m += 2) tile<Codes, a16, 2, B>(c, m, block, scales, offsets);
-  if (m < c.M) tile<Codes, a16, 1, B>(c, m, block, scales, offsets);
+  for (; m + R <= c.M; m += R) tile<Codes, a16, R, B>(c, m, block, 1, scales, offsets);
+  for (; m + 2 <= c.M; m += 2) tile<Codes, a16, 2, B>(c, m, block, 1, scales, offsets);
+  if (m < c.M) tile<Codes, a16, 1, B>(c, m, block, 1, scales, offsets);
 }
 
 template <class Codes, bool a16>
 static void quantizedLinear(const LinearCall& c) {
   int block = c.firstBlock;
   if (c.M == 1) {
-    for (; block + kOneRowBlocks <= c.endBlock; block += kOneRowBlocks) oneRow<Codes, a16, kOneRowBlocks>(c, block);
-    for (; block < c.endBlock; block++) oneRow<Codes, a16, 1>(c, block);
+    // Blocks far apart: each is a stream of its own that goes on into the next block, and the CPU's prefetchers see that.
+    // Prefetching here as well made it slower.
+    const int apart = (c.endBlock - block) / kOneRowBlocks;
+    for (int i = 0; i < apart; i++) oneRow<Codes, a16, kOneRowBlocks>(c, block + i, apart);
+    for (block += apart * kOneRowBlocks; block < c.endBlock; block++) oneRow<Codes, a16, 1>(c, block, 1);
     return;
   }
   if constexpr (kTileBlocks > 1)

@@ -27,25 +27,25 @@ struct Products {
 
   /** acc += Σ (code − kCentre) · x over the octets. */
   static HALFBYTE_INLINE void add(const Matrix& w, const uint8_t* const (&blocks)[B], const uint8_t* const (&rows)[R],
-                           int paddedK, int octet, int end, I (&acc)[R][B]) {
-    for (; octet < end; octet += Codes::kOctets) step<0>(w, blocks, rows, paddedK, octet, acc);
+                           int paddedK, int octet, int end, size_t ahead, I (&acc)[R][B]) {
+    for (; octet < end; octet += Codes::kOctets) step<0>(w, blocks, rows, paddedK, octet, ahead, acc);
   }
 
   template <int i>
   static HALFBYTE_INLINE void step(const Matrix& w, const uint8_t* const (&blocks)[B], const uint8_t* const (&rows)[R],
-                            int paddedK, int octet, I (&acc)[R][B]) {
+                            int paddedK, int octet, size_t ahead, I (&acc)[R][B]) {
     HALFBYTE_UNROLL
     for (int b = 0; b < B; b++) {
       U first, second;
       Codes::template decode<i>(w, blocks[b], octet + i, first, second);
-      if constexpr (R == 1) prefetch(blocks[b] + (octet + i) * 64 + kPrefetchBytes);
+      if constexpr (R > 1) prefetch(blocks[b] + (octet + i) * 64 + ahead);
       HALFBYTE_UNROLL
       for (int r = 0; r < R; r++) {
         const uint8_t* x = rows[r] + (octet + i) * 8;
         acc[r][b] = octetSum(acc[r][b], first, second, x, paddedK);
       }
     }
-    if constexpr (i + 1 < Codes::kOctets) step<i + 1>(w, blocks, rows, paddedK, octet, acc);
+    if constexpr (i + 1 < Codes::kOctets) step<i + 1>(w, blocks, rows, paddedK, octet, ahead, acc);
   }
 
   static HALFBYTE_INLINE I octetSum(I acc, U first, U second, const uint8_t* x, int paddedK) {
