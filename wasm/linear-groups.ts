@@ -123,11 +123,17 @@ function twoLevelValues(
   }
 }
 
+/** i32 zero points: raised by `bias`, or the task's one for all. */
 function groupZeros(task: Task, bias: i32, runs: i32, target: usize): void {
   const zeros = task.block + task.matrix.zeroAt;
   const groupSize = task.matrix.groupSize;
   const run = task.run;
   let first = task.first;
+  if (!task.matrix.hasZeros) {
+    const zero = i32x4.splat(task.zero);
+    for (const end = target + (<usize>runs << 6); target < end; target += 16) v128.store(target, zero);
+    return;
+  }
   const bias4 = i32x4.splat(bias);
   for (let r = 0; r < runs; r++, first += run, target += 64) {
     const codes = v128.load(zeros + (<usize>(first / groupSize) << 4));

@@ -61,7 +61,10 @@ export const OFFSETS: usize = 24768;
 export const ZEROS: usize = 32960;
 /** Unpacked codes, or f32 weights, of a chunk; 32 bytes an input. */
 export const CODES: usize = 41152;
-export const LINEAR_SCRATCH_BYTES: i32 = 73920;
+/** i32 [4][CHUNK_RUNS]: sums of codes of a tile's rows. */
+export const TILE_SUMS: usize = 73920;
+export const TILE_SUMS_STRIDE: usize = 512;
+export const LINEAR_SCRATCH_BYTES: i32 = 75968;
 
 /** The sum of a row's codes in a run, from the sums stored `at` bytes into the row. */
 // @ts-ignore: decorator

@@ -69,9 +69,10 @@ export function linearBlocks(
     task.inputGroup = inputGroup;
     task.run = run;
     task.sumStep = ((run + inputRun - 1) / inputRun) << 2;
-    task.hasZeros = matrix.hasZeros;
-    task.hasOffsets = i32(matrix.offsetKind >= 0);
     task.zero = matrix.zero + zeroBias;
+    task.hasOffsets = i32(matrix.offsetKind >= 0);
+    // Beside offsets there is no constant zero point but 0: it is written out for each group.
+    task.hasZeros = i32(matrix.hasZeros || (task.hasOffsets && task.zero != 0));
     v128.store(scratch, i8x16.splat(15), NIBBLE_MASK);
     v128.store(scratch, i16x8.splat(15), WORD_NIBBLE_MASK);
     v128.store(scratch, i16x8.splat(255), WORD_BYTE_MASK);

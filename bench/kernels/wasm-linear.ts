@@ -10,7 +10,7 @@ import { compileKernels, type KernelBuild, Kernels } from "../../test/kernels/wa
 import { Random, randomMatrix } from "../../test/random-plan.ts";
 
 /** Weights of one pass over the copies of a matrix: past the last-level cache of a desktop. */
-const STREAMED_BYTES: number = Number(process.env["STREAMED_MB"] ?? 96) << 20;
+const STREAMED_BYTES: number = Number(process.env.STREAMED_MB ?? 96) << 20;
 const PASSES = 9;
 const SMALLEST_PASS_MS = 150;
 
