@@ -1,0 +1,117 @@
+import { HalfbyteError } from "../../errors.ts";
+import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
+import { ExactForm } from "./exact-form.ts";
+import { type Declared, groupSizeOf, type MatrixForm } from "./form.ts";
+import type { OutputAxis } from "./outputs.ts";
+import {
+  newTensor,
+  type Parts,
+  part,
+  SCALE_DTYPES,
+  type Tensor,
+  type TensorHeader,
+  transposedGroupTensor,
+  transposedGroupValues,
+  type Written,
+  wordsOf,
+} from "./tensors.ts";
+
+/**
+ * AWQ in the layout of AutoAWQ's "gemm": `qweight` i32 [K, N/8] and `qzeros` i32 [G, N/8], each word eight outputs of one
+ * input in the order below; `scales` [G, N]. w = scale · (code − zero); zeros are stored as they are.
+ */
+type Key = "qweight" | "qzeros" | "scales";
+export type AwqParts<T extends TensorHeader = Tensor> = Parts<Key, T>;
+
+/** Nibble i of a word, from the lowest, is output 8c + ORDER[i]. Source: AutoAWQ, awq/modules/linear/gemm.py. */
+const ORDER = [0, 2, 4, 6, 1, 3, 5, 7] as const;
+const PER_WORD = 8;
+/** Inputs that are decoded together, so that words of one row share a cache line. */
+const TILE = 64;
+
+export const awqAxes: Record<Key, OutputAxis> = {
+  qweight: { axis: 1, outputsPerElement: PER_WORD },
+  qzeros: { axis: 1, outputsPerElement: PER_WORD },
+  scales: { axis: 1, outputsPerElement: 1 },
+};
+
+/** The shape the tensors have. Throws ERR_MISSING, ERR_SHAPE or ERR_UNSUPPORTED where they do not fit each other. */
+export function awqForm(parts: AwqParts<TensorHeader>, declared: Declared, place: string): MatrixForm {
+  const scales = part(parts, "scales", SCALE_DTYPES, [undefined, undefined], place);
+  const [groups, N] = scales.shape as [number, number];
+  const qweight = part(parts, "qweight", ["I32"], [undefined, undefined], place);
+  const [K, width] = qweight.shape as [number, number];
+  if (width * PER_WORD !== N)
+    throw new HalfbyteError("ERR_SHAPE", "the tensors of a matrix do not fit each other", {
+      place: `${place}.qweight`,
+      expected: `[any,${N / PER_WORD}], as scales have it`,
+      got: `[${qweight.shape}]`,
+      ...(width === N && { remedy: "these are tensors of GPTQ" }),
+    });
+  part(parts, "qzeros", ["I32"], [groups, width], place);
+  return { N, K, bits: 4, groupSize: groupSizeOf(K, groups, declared.groupSize, place) };
+}
+
+/** Throws as `awqForm` for tensors that are not of the form. */
+export function decodeAwq(parts: AwqParts, form: MatrixForm, place = "awq"): QuantizedMatrix {
+  const { N, K, groupSize } = form;
+  const groups = K / groupSize;
+  const qweight = part(parts, "qweight", ["I32"], [K, N / PER_WORD], place);
+  const qzeros = part(parts, "qzeros", ["I32"], [groups, N / PER_WORD], place);
+  return {
+    kind: "quantized",
+    N,
+    K,
+    bits: 4,
+    groupSize,
+    codes: fromWords(wordsOf(qweight), N, K),
+    scale: transposedGroupValues(part(parts, "scales", SCALE_DTYPES, [groups, N], place)),
+    zero: fromWords(wordsOf(qzeros), N, groups),
+  };
+}
+
+/** Exact; throws ERR_UNSUPPORTED, with the reason, for a matrix that AWQ cannot hold. */
+export function encodeAwq(matrix: QuantizedMatrix, place = "matrix"): Written<Key> {
+  const { N, K } = matrix;
+  const form = new ExactForm(matrix, "AWQ", place);
+  form.bits(4);
+  form.multiple(N, PER_WORD, "outputs");
+  const zero = form.zeros(4);
+  const zeros = typeof zero === "number" ? new Uint8Array(N * form.groups).fill(zero) : zero;
+  return {
+    qweight: newTensor("I32", [K, N / PER_WORD], toWords(matrix.codes, N, K)),
+    qzeros: newTensor("I32", [form.groups, N / PER_WORD], toWords(zeros, N, form.groups)),
+    scales: transposedGroupTensor(form.scales("f16", "bf16"), N),
+  };
+}
+
+/** [columns, N/8] words to [N, columns]. */
+function fromWords(words: Uint32Array, N: number, columns: number): Uint8Array {
+  const out = new Uint8Array(N * columns);
+  const width = N / PER_WORD;
+  for (let tile = 0; tile < columns; tile += TILE) {
+    const end = Math.min(columns, tile + TILE);
+    for (let c = 0; c < width; c++) {
+      for (let k = tile; k < end; k++) {
+        const word = words[k * width + c]!;
+        const at = c * PER_WORD * columns + k;
+        for (let i = 0; i < PER_WORD; i++) out[at + ORDER[i]! * columns] = (word >>> (4 * i)) & 15;
+      }
+    }
+  }
+  return out;
+}
+
+function toWords(values: Uint8Array, N: number, columns: number): Uint32Array {
+  const width = N / PER_WORD;
+  const words = new Uint32Array(columns * width);
+  for (let c = 0; c < width; c++) {
+    for (let k = 0; k < columns; k++) {
+      const at = c * PER_WORD * columns + k;
+      let word = 0;
+      for (let i = 0; i < PER_WORD; i++) word |= values[at + ORDER[i]! * columns]! << (4 * i);
+      words[k * width + c] = word;
+    }
+  }
+  return words;
+}

@@ -1,0 +1,56 @@
+import { HalfbyteError } from "../../errors.ts";
+import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
+
+/** The shape of an encoded matrix, as its tensors tell it. */
+export interface MatrixForm {
+  readonly N: number;
+  readonly K: number;
+  readonly bits: 4 | 8;
+  /** K for one group per output. */
+  readonly groupSize: number;
+}
+
+/** What a configuration says of a matrix; tensors are trusted over it where they tell. */
+export interface Declared {
+  readonly bits?: number | undefined;
+  /** −1 for one group per output. */
+  readonly groupSize?: number | undefined;
+  readonly symmetric?: boolean | undefined;
+}
+
+/**
+ * A matrix whose columns may stand in another order than its inputs come in, so that the groups of an act-order
+ * checkpoint are runs of columns: column j holds the weights of input `inputOrder[j]`, or of input j where there is none.
+ */
+export interface OrderedMatrix {
+  readonly matrix: QuantizedMatrix;
+  readonly inputOrder?: Int32Array;
+}
+
+/**
+ * Inputs per group where the tensors have `groups` of them. Throws ERR_SHAPE where groups of that number, or of the
+ * declared size, do not divide K: the last group could be short in one way or the other.
+ */
+export function groupSizeOf(K: number, groups: number, declared: number | undefined, place: string): number {
+  const refuse = (expected: string): never => {
+    throw new HalfbyteError("ERR_SHAPE", "groups do not divide the inputs", {
+      place,
+      expected,
+      got: `${groups} groups of ${K} inputs`,
+    });
+  };
+  if (K < 1 || groups < 1 || K % groups !== 0) refuse("a number of groups that divides K");
+  if (groups > 1 && declared !== undefined && declared > 0 && K % declared !== 0)
+    refuse(`groups of ${declared}, as the configuration has it`);
+  return K / groups;
+}
+
+/** Throws ERR_UNSUPPORTED unless codes have 4 or 8 bits. */
+export function checkBits(bits: number, place: string): 4 | 8 {
+  if (bits === 4 || bits === 8) return bits;
+  throw new HalfbyteError("ERR_UNSUPPORTED", "codes of this width cannot be read", {
+    place,
+    expected: "4 or 8 bits",
+    got: String(bits),
+  });
+}
