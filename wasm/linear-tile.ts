@@ -27,12 +27,38 @@ export function tileChunk(task: Task, rows: i32, form: i32, bytes: bool): void {
   if (ASC_FEATURE_RELAXED_SIMD && bytes) {
     const long = task.run > NARROW_INPUTS;
     if (form == 4) {
-      if (long) for (let m = 0; m < rows; m += 4) tile(NIBBLES, true, task, m);
-      else for (let m = 0; m < rows; m += 4) tile(NIBBLES, false, task, m);
-    } else if (form == 5 || form == 6) for (let m = 0; m < rows; m += 4) tile(WIDE_CODES, false, task, m);
-    else if (long) for (let m = 0; m < rows; m += 4) tile(PLANES, true, task, m);
-    else for (let m = 0; m < rows; m += 4) tile(PLANES, false, task, m);
-  } else for (let m = 0; m < rows; m += 4) tile(WORDS, false, task, m);
+      if (long) longNibbleTiles(task, rows);
+      else nibbleTiles(task, rows);
+    } else if (form == 5 || form == 6) wideCodeTiles(task, rows);
+    else if (long) longPlaneTiles(task, rows);
+    else planeTiles(task, rows);
+  } else wordTiles(task, rows);
+}
+
+// A function each: engines compile those that a model needs.
+
+function wordTiles(task: Task, rows: i32): void {
+  for (let m = 0; m < rows; m += 4) tile(WORDS, false, task, m);
+}
+
+function nibbleTiles(task: Task, rows: i32): void {
+  for (let m = 0; m < rows; m += 4) tile(NIBBLES, false, task, m);
+}
+
+function longNibbleTiles(task: Task, rows: i32): void {
+  for (let m = 0; m < rows; m += 4) tile(NIBBLES, true, task, m);
+}
+
+function wideCodeTiles(task: Task, rows: i32): void {
+  for (let m = 0; m < rows; m += 4) tile(WIDE_CODES, false, task, m);
+}
+
+function planeTiles(task: Task, rows: i32): void {
+  for (let m = 0; m < rows; m += 4) tile(PLANES, false, task, m);
+}
+
+function longPlaneTiles(task: Task, rows: i32): void {
+  for (let m = 0; m < rows; m += 4) tile(PLANES, true, task, m);
 }
 
 /** Sum plus the products of two steps. */

@@ -6,20 +6,62 @@ import { CODES, HIGH_MASK, NIBBLE_MASK, Task, WORD_BYTE_MASK } from "./linear-ta
 
 /** A quad of inputs takes one step; with 8-bit codes and code books (form 0) two, lower and upper nibbles. */
 export function unpackBytes(task: Task, form: i32): void {
-  if (form == 4) byteSteps(4, task);
-  else if (form == 5) byteSteps(5, task);
-  else if (form == 6) byteSteps(6, task);
-  else if (form == 8) byteSteps(8, task);
-  else byteSteps(0, task);
+  if (form == 4) bytes4(task);
+  else if (form == 5) bytes5(task);
+  else if (form == 6) bytes6(task);
+  else if (form == 8) bytes8(task);
+  else bytesBook(task);
 }
 
 /** A quad of inputs takes two steps of 16-bit values: inputs 0 and 2, then 1 and 3. */
 export function unpackWords(task: Task, form: i32): void {
-  if (form == 4) wordSteps(4, task);
-  else if (form == 5) wordSteps(5, task);
-  else if (form == 6) wordSteps(6, task);
-  else if (form == 8) wordSteps(8, task);
-  else wordSteps(0, task);
+  if (form == 4) words4(task);
+  else if (form == 5) words5(task);
+  else if (form == 6) words6(task);
+  else if (form == 8) words8(task);
+  else wordsBook(task);
+}
+
+// A function each: engines compile those that a model needs.
+
+function bytes4(task: Task): void {
+  byteSteps(4, task);
+}
+
+function bytes5(task: Task): void {
+  byteSteps(5, task);
+}
+
+function bytes6(task: Task): void {
+  byteSteps(6, task);
+}
+
+function bytes8(task: Task): void {
+  byteSteps(8, task);
+}
+
+function bytesBook(task: Task): void {
+  byteSteps(0, task);
+}
+
+function words4(task: Task): void {
+  wordSteps(4, task);
+}
+
+function words5(task: Task): void {
+  wordSteps(5, task);
+}
+
+function words6(task: Task): void {
+  wordSteps(6, task);
+}
+
+function words8(task: Task): void {
+  wordSteps(8, task);
+}
+
+function wordsBook(task: Task): void {
+  wordSteps(0, task);
 }
 
 // @ts-ignore: decorator

@@ -73,13 +73,8 @@ export function linearBlocks(
     task.hasOffsets = i32(matrix.offsetKind >= 0);
     // Beside offsets there is no constant zero point but 0: it is written out for each group.
     task.hasZeros = i32(matrix.hasZeros || (task.hasOffsets && task.zero != 0));
-    v128.store(scratch, i8x16.splat(15), NIBBLE_MASK);
-    v128.store(scratch, i16x8.splat(15), WORD_NIBBLE_MASK);
-    v128.store(scratch, i16x8.splat(255), WORD_BYTE_MASK);
-    v128.store(scratch, highMaskOf(form), HIGH_MASK);
-    v128.store(scratch, i32x4.splat(MOVED_MASK), HALF_MASK);
-    v128.store(scratch, f32x4.splat(BIAS_FACTOR), HALF_FACTOR);
   }
+  storeConstants(scratch, form);
   for (let b = firstBlock; b < lastBlock; b++) {
     task.block = blockOf(matrix, b);
     for (let m = 0; m < rows; m += ROW_BATCH) {
@@ -99,6 +94,16 @@ export function linearBlocks(
       );
     }
   }
+}
+
+/** What inner loops hold in registers: linear-task.ts. */
+function storeConstants(scratch: usize, form: i32): void {
+  v128.store(scratch, i8x16.splat(15), NIBBLE_MASK);
+  v128.store(scratch, i16x8.splat(15), WORD_NIBBLE_MASK);
+  v128.store(scratch, i16x8.splat(255), WORD_BYTE_MASK);
+  v128.store(scratch, highMaskOf(form), HIGH_MASK);
+  v128.store(scratch, i32x4.splat(MOVED_MASK), HALF_MASK);
+  v128.store(scratch, f32x4.splat(BIAS_FACTOR), HALF_FACTOR);
 }
 
 function quantizedBlock(task: Task, form: i32, bytes: bool, zeroBias: i32): void {
