@@ -30,17 +30,24 @@ HALFBYTE_INLINE F within(Span span, int block, F x, float other) {
 template <int P, int B, class T>
 HALFBYTE_INLINE void scoreTile(const T* const* keys, const float* const* q, int D, float* const* scores) {
   F acc[P][B];
+  HALFBYTE_UNROLL
   for (int p = 0; p < P; p++)
+    HALFBYTE_UNROLL
     for (int b = 0; b < B; b++) acc[p][b] = setF(0.0f);
   for (int d = 0; d < D; d++) {
     F k[B];
+    HALFBYTE_UNROLL
     for (int b = 0; b < B; b++) k[b] = loadCached(keys[b] + d * 16);
+    HALFBYTE_UNROLL
     for (int p = 0; p < P; p++) {
       const F x = setF(q[p][d]);
+      HALFBYTE_UNROLL
       for (int b = 0; b < B; b++) acc[p][b] = acc[p][b] + x * k[b];
     }
   }
+  HALFBYTE_UNROLL
   for (int p = 0; p < P; p++)
+    HALFBYTE_UNROLL
     for (int b = 0; b < B; b++) store(scores[p] + b * 16, acc[p][b]);
 }
 
@@ -72,17 +79,21 @@ struct Attention {
   void scoreBlocks(int p0) {
     const float* q[P];
     float* to[P];
+    HALFBYTE_UNROLL
     for (int p = 0; p < P; p++) q[p] = call.pair[p0 + p].q;
     const int D = call.cache->headSize;
     int block = firstBlock;
     for (; block + B <= endBlock; block += B) {
       const T* k[B];
+      HALFBYTE_UNROLL
       for (int b = 0; b < B; b++) k[b] = keys(block + b);
+      HALFBYTE_UNROLL
       for (int p = 0; p < P; p++) to[p] = scores(p0 + p) + (block - firstBlock) * 16;
       scoreTile<P, B>(k, q, D, to);
     }
     for (; block < endBlock; block++) {
       const T* k = keys(block);
+      HALFBYTE_UNROLL
       for (int p = 0; p < P; p++) to[p] = scores(p0 + p) + (block - firstBlock) * 16;
       scoreTile<P, 1>(&k, q, D, to);
     }
@@ -116,12 +127,15 @@ struct Attention {
   void sumValues(int p0, int d0, const float* z) {
     const int D = call.cache->headSize;
     F acc[P][J];
+    HALFBYTE_UNROLL
     for (int p = 0; p < P; p++)
+      HALFBYTE_UNROLL
       for (int j = 0; j < J; j++) acc[p][j] = setF(0.0f);
     for (int block = firstBlock; block < endBlock; block++) {
       const T* v = values(block) + d0;
       const float* e[P];
       bool whole = true;
+      HALFBYTE_UNROLL
       for (int p = 0; p < P; p++) {
         e[p] = scores(p0 + p) + (block - firstBlock) * 16;
         whole = whole && span[p0 + p].whole(block);
@@ -129,24 +143,31 @@ struct Attention {
       if (whole) {
         for (int t = 0; t < 16; t++) {
           F row[J];
+          HALFBYTE_UNROLL
           for (int j = 0; j < J; j++) row[j] = loadCached(v + t * D + j * 16);
+          HALFBYTE_UNROLL
           for (int p = 0; p < P; p++) {
             const F weight = setF(e[p][t]);
+            HALFBYTE_UNROLL
             for (int j = 0; j < J; j++) acc[p][j] = acc[p][j] + weight * row[j];
           }
         }
       } else {
         // What stands outside a span may be left from another sequence: it must not be touched, not even times 0.
+        HALFBYTE_UNROLL
         for (int p = 0; p < P; p++) {
           const int from = span[p0 + p].from(block), to = span[p0 + p].to(block);
           for (int t = from; t < to; t++) {
             const F weight = setF(e[p][t]);
+            HALFBYTE_UNROLL
             for (int j = 0; j < J; j++) acc[p][j] = acc[p][j] + weight * loadCached(v + t * D + j * 16);
           }
         }
       }
     }
+    HALFBYTE_UNROLL
     for (int p = 0; p < P; p++)
+      HALFBYTE_UNROLL
       for (int j = 0; j < J; j++)
         storeFirst(call.pair[p0 + p].out + d0 + j * 16, acc[p][j] / setF(z[p]), D - d0 - j * 16);
   }
@@ -155,6 +176,7 @@ struct Attention {
   void attend(int p0) {
     scoreBlocks<P, B>(p0);
     float z[P];
+    HALFBYTE_UNROLL
     for (int p = 0; p < P; p++) z[p] = weigh(p0 + p);
     const int D = call.cache->headSize;
     int d = 0;
