@@ -1,13 +1,14 @@
 import { HalfbyteError } from "../errors.ts";
+import type { StringTable } from "../formats/string-table.ts";
+import { decodeUtf8 } from "../formats/utf8.ts";
 import type { AddedToken } from "./added-tokens.ts";
 import { byteLevelPieces, writeSpeltBytes } from "./byte-alphabet.ts";
 import { ByteLevelModel } from "./byte-level-model.ts";
 import { endOfGeneration } from "./end-tokens.ts";
-import { MergeList, ScoredPieces } from "./pair-ranks.ts";
+import { ScoredPieces, SpeltMerges } from "./pair-ranks.ts";
 import { PieceModel } from "./piece-model.ts";
 import { sentencePieces } from "./piece-table.ts";
 import { splitKind, splitPattern } from "./split-patterns.ts";
-import { packStrings } from "./string-table.ts";
 import { splitBy } from "./text-model.ts";
 import { type Tokenizer, type TokenizerTraits, VocabularyTokenizer } from "./tokenizer.ts";
 import { MAX_VOCABULARY, TokenKind, Vocabulary } from "./vocabulary.ts";
@@ -18,7 +19,7 @@ export interface TokenizerMetadata {
   string<T>(key: string, absent: T): string | T;
   number<T>(key: string, absent: T): number | T;
   boolean<T>(key: string, absent: T): boolean | T;
-  strings(key: string): Promise<readonly string[]>;
+  stringTable(key: string): Promise<StringTable>;
   numbers(key: string): Promise<ArrayLike<number>>;
 }
 
@@ -36,7 +37,7 @@ export async function tokenizerFromGguf(metadata: TokenizerMetadata): Promise<To
     });
   }
   const entries = await strings(metadata, "tokenizer.ggml.tokens");
-  const size = entries.length;
+  const size = entries.offsets.length - 1;
   if (size < 1 || size > MAX_VOCABULARY) {
     throw new HalfbyteError(size < 1 ? "ERR_FORMAT" : "ERR_LIMIT", "wrong number of entries", {
       place: "tokenizer.ggml.tokens",
@@ -48,11 +49,7 @@ export async function tokenizerFromGguf(metadata: TokenizerMetadata): Promise<To
   return model === "gpt2" ? byteLevel(metadata, entries, kinds) : sentencePiece(metadata, entries, kinds);
 }
 
-async function byteLevel(
-  metadata: TokenizerMetadata,
-  entries: readonly string[],
-  kinds: Uint8Array,
-): Promise<Tokenizer> {
+async function byteLevel(metadata: TokenizerMetadata, entries: StringTable, kinds: Uint8Array): Promise<Tokenizer> {
   const kind = splitKind(metadata.string("tokenizer.ggml.pre", "default"));
   const merges = await strings(metadata, "tokenizer.ggml.merges");
   const vocabulary = new Vocabulary(byteLevelPieces(entries, kinds), kinds);
@@ -71,29 +68,27 @@ async function byteLevel(
 }
 
 /** Merges are spelt "left right" in GPT-2's alphabet, which has no space. One that names no entry can make none. */
-function byteLevelMerges(vocabulary: Vocabulary, merges: readonly string[]): MergeList {
-  const list = new MergeList(merges.length);
+function byteLevelMerges(vocabulary: Vocabulary, { bytes, offsets }: StringTable): SpeltMerges {
+  const count = offsets.length - 1;
+  const list = new SpeltMerges(vocabulary, count);
   let scratch = new Uint8Array(256);
-  for (const merge of merges) {
-    if (merge.length > scratch.length) scratch = new Uint8Array(merge.length);
-    const space = merge.indexOf(" ", 1);
-    if (space < 0) continue;
-    const middle = writeSpeltBytes(merge, 0, space, scratch, 0);
-    const end = middle === undefined ? undefined : writeSpeltBytes(merge, space + 1, merge.length, scratch, middle);
-    if (middle === undefined || end === undefined) continue;
-    const left = vocabulary.find(scratch, 0, middle);
-    const right = vocabulary.find(scratch, middle, end);
-    const merged = vocabulary.find(scratch, 0, end);
-    if (left !== undefined && right !== undefined && merged !== undefined) list.add(left, right, merged);
+  for (let i = 0; i < count; i++) {
+    const start = offsets[i]!;
+    const end = offsets[i + 1]!;
+    if (end - start > scratch.length) scratch = new Uint8Array(end - start);
+    let space = start + 1;
+    while (space < end && bytes[space] !== 0x20) space++;
+    if (space >= end) continue;
+    const middle = writeSpeltBytes(bytes, start, space, scratch, 0);
+    const last = middle === undefined ? undefined : writeSpeltBytes(bytes, space + 1, end, scratch, middle);
+    if (middle === undefined || last === undefined) continue;
+    const merged = vocabulary.find(scratch, 0, last);
+    if (merged !== undefined) list.add(merged, middle);
   }
   return list;
 }
 
-async function sentencePiece(
-  metadata: TokenizerMetadata,
-  entries: readonly string[],
-  kinds: Uint8Array,
-): Promise<Tokenizer> {
+async function sentencePiece(metadata: TokenizerMetadata, entries: StringTable, kinds: Uint8Array): Promise<Tokenizer> {
   const size = kinds.length;
   if (!metadata.has("tokenizer.ggml.scores")) missing("tokenizer.ggml.scores");
   const scores = await metadata.numbers("tokenizer.ggml.scores");
@@ -103,7 +98,7 @@ async function sentencePiece(
       throw new HalfbyteError("ERR_FORMAT", "a score is no number", { place: `tokenizer.ggml.scores[${id}]` });
   }
   const idOfByte = new Int32Array(256).fill(-1);
-  const vocabulary = new Vocabulary(sentencePieces(packStrings(entries), kinds, idOfByte), kinds);
+  const vocabulary = new Vocabulary(sentencePieces(entries, kinds, idOfByte), kinds);
   const added = addedTokens(entries, kinds);
   const spacePrefix = metadata.boolean("tokenizer.ggml.add_space_prefix", true);
   const chosen = traits(metadata, added, size, true, spacePrefix);
@@ -132,12 +127,14 @@ async function readKinds(metadata: TokenizerMetadata, size: number): Promise<Uin
   return kinds;
 }
 
-function addedTokens(entries: readonly string[], kinds: Uint8Array): AddedToken[] {
+function addedTokens({ bytes, offsets }: StringTable, kinds: Uint8Array): AddedToken[] {
   const added: AddedToken[] = [];
   for (let id = 0; id < kinds.length; id++) {
     const kind = kinds[id];
     const special = kind === TokenKind.control || kind === TokenKind.unknown;
-    if (special || kind === TokenKind.userDefined) added.push({ id, content: entries[id]!, special });
+    if (!special && kind !== TokenKind.userDefined) continue;
+    const content = decodeUtf8(bytes.subarray(offsets[id]!, offsets[id + 1]!), `tokenizer.ggml.tokens[${id}]`);
+    added.push({ id, content, special });
   }
   return added;
 }
@@ -182,8 +179,8 @@ function checkLength(place: string, got: number, expected: number): void {
   }
 }
 
-async function strings(metadata: TokenizerMetadata, key: string): Promise<readonly string[]> {
-  return metadata.has(key) ? metadata.strings(key) : missing(key);
+async function strings(metadata: TokenizerMetadata, key: string): Promise<StringTable> {
+  return metadata.has(key) ? metadata.stringTable(key) : missing(key);
 }
 
 function missing(place: string): never {

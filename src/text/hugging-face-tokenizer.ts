@@ -59,8 +59,9 @@ function build(tokenizer: JsonObject, settings: JsonObject, files: TokenizerFile
   };
   const unknownId = idOf(model.unk_token) ?? idOf(settings.unk_token);
   const idOfByte = new Int32Array(256).fill(-1);
+  const table = packStrings(entries);
   const vocabulary = new Vocabulary(
-    pipeline.byteLevel ? byteLevelPieces(entries, kinds) : sentencePieces(packStrings(entries), kinds, idOfByte),
+    pipeline.byteLevel ? byteLevelPieces(table, kinds) : sentencePieces(table, kinds, idOfByte),
     kinds,
   );
   const merges = readMerges(model.merges, ids, vocabulary);

@@ -19,13 +19,7 @@ export class MergeList implements PairRanks {
 
   /** Room for `capacity` merges; throws ERR_LIMIT past `MAX_MERGES`. */
   constructor(capacity: number) {
-    if (capacity > MAX_MERGES) {
-      throw new HalfbyteError("ERR_LIMIT", "too many merges", {
-        place: "tokenizer",
-        expected: `at most ${MAX_MERGES}`,
-        got: String(capacity),
-      });
-    }
+    checkCapacity(capacity);
     this.#left = new Int32Array(capacity);
     this.#right = new Int32Array(capacity);
     this.#merged = new Int32Array(capacity);
@@ -65,9 +59,74 @@ export class MergeList implements PairRanks {
   }
 }
 
+function checkCapacity(capacity: number): void {
+  if (capacity > MAX_MERGES) {
+    throw new HalfbyteError("ERR_LIMIT", "too many merges", {
+      place: "tokenizer",
+      expected: `at most ${MAX_MERGES}`,
+      got: String(capacity),
+    });
+  }
+}
+
 function hashPair(left: number, right: number): number {
   const mixed = Math.imul(Math.imul(left, 0x9e3779b1) ^ right, 0x85ebca6b);
   return (mixed ^ (mixed >>> 15)) >>> 0;
+}
+
+/**
+ * A list of merges between entries that are found by their bytes: a pair is known by the entry it makes and by how many
+ * bytes of that are the left one's. Takes a third of the time of a `MergeList` to make.
+ */
+export class SpeltMerges implements PairRanks {
+  readonly #vocabulary: Vocabulary;
+  readonly #merged: Int32Array;
+  readonly #leftBytes: Int32Array;
+  /** The first merge of each entry, and after each merge the next that makes the same entry, all plus 1; 0 for none. */
+  readonly #first: Int32Array;
+  readonly #next: Int32Array;
+  #count = 0;
+
+  /** Room for `capacity` merges; throws ERR_LIMIT past `MAX_MERGES`. */
+  constructor(vocabulary: Vocabulary, capacity: number) {
+    checkCapacity(capacity);
+    this.#vocabulary = vocabulary;
+    this.#merged = new Int32Array(capacity);
+    this.#leftBytes = new Int32Array(capacity);
+    this.#first = new Int32Array(vocabulary.size);
+    this.#next = new Int32Array(capacity);
+  }
+
+  /** Appends the merge that makes an entry of its first `leftBytes` bytes and the rest; the first of equal ones counts. */
+  add(merged: number, leftBytes: number): void {
+    let last = 0;
+    let links = 0;
+    for (let at = this.#first[merged]!; at !== 0; at = this.#next[at - 1]!) {
+      if (this.#leftBytes[at - 1] === leftBytes) return;
+      if (links++ === MAX_PROBES) {
+        throw new HalfbyteError("ERR_LIMIT", "too many merges make one entry", { place: "tokenizer" });
+      }
+      last = at;
+    }
+    const rank = this.#count++;
+    this.#merged[rank] = merged;
+    this.#leftBytes[rank] = leftBytes;
+    if (last === 0) this.#first[merged] = rank + 1;
+    else this.#next[last - 1] = rank + 1;
+  }
+
+  rank(left: number, right: number): number {
+    const merged = this.#vocabulary.findPair(left, right);
+    if (merged === undefined) return NO_MERGE;
+    const leftBytes = this.#vocabulary.byteLength(left);
+    for (let at = this.#first[merged]!; at !== 0; at = this.#next[at - 1]!)
+      if (this.#leftBytes[at - 1] === leftBytes) return at - 1;
+    return NO_MERGE;
+  }
+
+  merged(rank: number): number {
+    return this.#merged[rank]!;
+  }
 }
 
 /** SentencePiece has no list: any two entries that spell a third merge into it, best score first. */

@@ -1,11 +1,6 @@
-const encoder: TextEncoder = new TextEncoder();
+import type { StringTable } from "../formats/string-table.ts";
 
-/** Many strings as one run of UTF-8: string i is `bytes[offsets[i] .. offsets[i + 1]]`. */
-export interface StringTable {
-  readonly bytes: Uint8Array;
-  /** One more than there are strings, ascending. */
-  readonly offsets: Uint32Array;
-}
+const encoder: TextEncoder = new TextEncoder();
 
 /** Packs strings into one table; half of a surrogate pair becomes U+FFFD. */
 export function packStrings(strings: readonly string[]): StringTable {
@@ -32,16 +27,4 @@ function utf8Length(text: string): number {
     } else length += 2;
   }
   return length;
-}
-
-/** Concatenates byte strings that `next` writes one by one; `next` returns where its string ends. */
-export function buildTable(
-  count: number,
-  capacity: number,
-  next: (index: number, target: Uint8Array, start: number) => number,
-): StringTable {
-  const bytes = new Uint8Array(capacity);
-  const offsets = new Uint32Array(count + 1);
-  for (let i = 0; i < count; i++) offsets[i + 1] = next(i, bytes, offsets[i]!);
-  return { bytes: bytes.slice(0, offsets[count]!), offsets };
 }

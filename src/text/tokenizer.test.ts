@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type TokenizerMetadata, tokenizerFromGguf } from "./gguf-tokenizer.ts";
 import { tokenizerFromHuggingFace } from "./hugging-face-tokenizer.ts";
 import { IncrementalDetokenizer } from "./incremental-detokenizer.ts";
+import { packStrings } from "./string-table.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 interface Golden {
@@ -162,7 +163,7 @@ function metadata(values: Record<string, unknown>): TokenizerMetadata {
     string: get as TokenizerMetadata["string"],
     number: get as TokenizerMetadata["number"],
     boolean: get as TokenizerMetadata["boolean"],
-    strings: async (key) => values[key] as string[],
+    stringTable: async (key) => packStrings(Array.from(values[key] as ArrayLike<string>, (text) => text ?? "")),
     numbers: async (key) => values[key] as number[],
   };
 }
@@ -209,6 +210,27 @@ describe("a GGUF vocabulary of bytes", () => {
     const tokenizer = await tokenizerFromGguf(metadata(bytes));
     expect([...tokenizer.encode("ab ab<x>a")]).toEqual([2, 4, 0]);
     expect([...tokenizer.encode("ab ab<x>a", { parseSpecial: true })]).toEqual([2, 4, 5, 0]);
+  });
+
+  it("knows an entry that several merges make by each of them, the earlier first", async () => {
+    const tokens = ["a", "b", "c", "ab", "bc", "abc"];
+    const ids = async (merges: readonly string[], given: string): Promise<number[]> => {
+      const values = { ...bytes, "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.merges": merges };
+      delete (values as Record<string, unknown>)["tokenizer.ggml.token_type"];
+      return [...(await tokenizerFromGguf(metadata(values))).encode(given)];
+    };
+    expect(await ids(["a b", "b c", "a bc", "ab c", "a bc"], "abc")).toEqual([5]);
+    expect(await ids(["b c", "a b", "ab c", "a bc"], "abc")).toEqual([5]);
+    expect(await ids(["b c", "a b", "ab c"], "abc")).toEqual([0, 4]);
+    expect(await ids(["a b", "b c", "a bc"], "abc")).toEqual([3, 2]);
+  });
+
+  it("refuses more merges into one entry than any text could need", async () => {
+    const whole = "a".repeat(2000);
+    const merges = Array.from({ length: 1999 }, (_, i) => `${whole.slice(0, i + 1)} ${whole.slice(i + 1)}`);
+    const values = { ...bytes, "tokenizer.ggml.tokens": ["a", whole], "tokenizer.ggml.merges": merges };
+    delete (values as Record<string, unknown>)["tokenizer.ggml.token_type"];
+    await expect(tokenizerFromGguf(metadata(values))).rejects.toThrow(expect.objectContaining({ code: "ERR_LIMIT" }));
   });
 
   it("names the ways of splitting it knows when it meets another", async () => {
