@@ -88,6 +88,29 @@ export class ConfigReader {
     throw this.#wrong(key, "a list");
   }
 
+  /** A list of texts; undefined where it is absent. */
+  strings(key: string): readonly string[] | undefined {
+    const list = this.array(key);
+    if (list?.every((item) => typeof item === "string")) return list as string[];
+    if (list === undefined) return undefined;
+    throw this.#wrong(key, "a list of texts");
+  }
+
+  /** Readers of the objects that the object under a key holds, at most `max`; none where it is absent. */
+  objects(key: string, max: number): ConfigReader[] {
+    const value = this.raw(key);
+    if (value === undefined) return [];
+    if (!isJsonObject(value) || !Object.values(value).every(isJsonObject))
+      throw this.#wrong(key, "an object of objects");
+    const keys = Object.keys(value);
+    if (keys.length <= max) return keys.map((inner) => this.object(key)!.object(inner)!);
+    throw new HalfbyteError("ERR_LIMIT", "more than can be meant", {
+      place: this.place(key),
+      expected: `at most ${max}`,
+      got: String(keys.length),
+    });
+  }
+
   /** Throws ERR_UNSUPPORTED, naming the key, where it is present with another value than `harmless`. */
   refuse(key: string, feature: string, ...harmless: unknown[]): void {
     const value = this.raw(key);

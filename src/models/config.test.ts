@@ -86,7 +86,6 @@ describe("config.json", () => {
     ["ERR_FORMAT", "rope_theta", { rope_theta: -1 }, "llama"],
     ["ERR_UNSUPPORTED", "partial_rotary_factor", { partial_rotary_factor: 0.5 }, "llama"],
     ["ERR_UNSUPPORTED", "num_experts", { num_experts: 8 }, "qwen3"],
-    ["ERR_UNSUPPORTED", "quantization_config", { quantization_config: { quant_method: "gptq" } }, "llama"],
     ["ERR_UNSUPPORTED", "final_logit_softcapping", { final_logit_softcapping: 30 }, "gemma3_text"],
     ["ERR_UNSUPPORTED", "use_bidirectional_attention", { use_bidirectional_attention: true }, "gemma3_text"],
     ["ERR_UNSUPPORTED", "hidden_act", { hidden_act: "relu2" }, "llama"],

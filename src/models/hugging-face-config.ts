@@ -59,11 +59,6 @@ export function huggingFaceDecoder(config: ConfigReader, defaults: HuggingFaceDe
 }
 
 function refuseUnsupported(config: ConfigReader): void {
-  const quantization = config.object("quantization_config");
-  if (quantization) {
-    const method = quantization.text("quant_method", "unknown").slice(0, 40);
-    throw config.unsupported("quantization_config", `checkpoints quantised by ${method}`);
-  }
   for (const key of ["num_local_experts", "num_experts", "n_routed_experts"])
     config.refuse(key, "mixture of experts", 0);
   for (const key of ["attn_logit_softcapping", "final_logit_softcapping"]) config.refuse(key, "capped logits");

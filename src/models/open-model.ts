@@ -6,10 +6,12 @@ import { compile } from "../plan/compile.ts";
 import type { Graph } from "../plan/graph.ts";
 import type { Plan } from "../plan/plan.ts";
 import type { Architecture } from "./architecture.ts";
+import { openCheckpoint } from "./checkpoint.ts";
 import { ConfigReader } from "./config-reader.ts";
 import type { DecoderConfig } from "./decoder-config.ts";
 import { ggufModelFile } from "./gguf-config.ts";
 import { type ModelWeights, modelWeights, type TensorStore } from "./model-weights.ts";
+import { Notes } from "./notes.ts";
 import { architectureOfGguf, architectureOfModelType } from "./registry.ts";
 import { type DecoderNames, ggufNames, huggingFaceNames } from "./tensor-names.ts";
 import { type FloatWeights, ggufStore, safetensorsStore } from "./tensor-stores.ts";
@@ -20,6 +22,8 @@ export interface OpenModel {
   readonly config: DecoderConfig;
   readonly graph: Graph;
   readonly weights: ModelWeights;
+  /** What a reader of the file should know: where its configuration is not what its tensors are, or steers nothing here. */
+  readonly notes: readonly string[];
   /** The plan of a step; options pass through to the compiler. Throws ERR_SHAPE where file and configuration disagree. */
   compile(options?: CompileOptions): Plan;
   /** As `compile`, for the residual stream after `layers` layers (0: the embedding) in place of logits. */
@@ -53,18 +57,23 @@ async function openGgufModel(file: GgufFile): Promise<OpenModel> {
   return assemble(architecture, config, ggufNames, ggufStore(file.tensors, place));
 }
 
-function openHuggingFaceModel(folder: HuggingFaceFolder, options: OpenModelOptions): OpenModel {
+async function openHuggingFaceModel(folder: HuggingFaceFolder, options: OpenModelOptions): Promise<OpenModel> {
   const place = "config.json";
   const reader = new ConfigReader(place, (key) => (Object.hasOwn(folder.config, key) ? folder.config[key] : undefined));
   const architecture = architectureOfModelType(reader.text("model_type"), reader.place("model_type"));
   const config = architecture.fromHuggingFace(reader);
-  const { tensors } = folder;
-  const names = huggingFaceNames((name) => tensors.has(name), config.postNorms);
-  const store = safetensorsStore(tensors, tensors.get(names.embedding)!.source.name, {
+  const notes = new Notes();
+  const checkpoint = await openCheckpoint(folder, reader, notes);
+  const { plain, quantized } = checkpoint;
+  const isQuantized = (name: string): boolean => quantized.has(name.replace(/\.weight$/, ""));
+  const names = huggingFaceNames((name) => plain.has(name) || isQuantized(name), config.postNorms);
+  if (config.tiedOutput && isQuantized(names.output))
+    notes.add("not used: the configuration ties the output to the embedding", names.output);
+  const store = safetensorsStore(checkpoint, {
     floatWeights: options.floatWeights ?? "keep",
     normsPlusOne: config.normsPlusOne,
   });
-  return assemble(architecture, config, names, store);
+  return assemble(architecture, config, names, store, notes.lines());
 }
 
 function assemble(
@@ -72,6 +81,7 @@ function assemble(
   config: DecoderConfig,
   names: DecoderNames,
   store: TensorStore,
+  notes: readonly string[] = [],
 ): OpenModel {
   const graph = architecture.graph(config, names);
   const weights = modelWeights(graph, store);
@@ -87,6 +97,7 @@ function assemble(
     config,
     graph,
     weights,
+    notes,
     compile: (options) => compile(graph, weights.layouts, weights.vectorLengths, options),
     compileUntil(layers, options) {
       if (!Number.isInteger(layers) || layers < 0 || layers > config.layers.length)

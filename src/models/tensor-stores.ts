@@ -1,8 +1,9 @@
 import { HalfbyteError } from "../errors.ts";
 import type { GgufTensor } from "../formats/gguf/parse.ts";
 import { ggufFloats, ggufMatrix, safetensorsFloats, safetensorsMatrix } from "../formats/read-tensor.ts";
-import type { SafetensorsTensor } from "../formats/safetensors/open-safetensors.ts";
+import type { Checkpoint } from "./checkpoint.ts";
 import { inEightBits } from "./eight-bit.ts";
+import { weight } from "./found-matrix.ts";
 import type { TensorStore } from "./model-weights.ts";
 
 /** The tensors of a GGUF file; norm weights stand there as they are used. */
@@ -32,28 +33,28 @@ export interface SafetensorsOptions {
   readonly normsPlusOne: boolean;
 }
 
-/** The float tensors of a checkpoint in safetensors. */
-export function safetensorsStore(
-  tensors: ReadonlyMap<string, SafetensorsTensor>,
-  place: string,
-  options: SafetensorsOptions,
-): TensorStore {
+/** A checkpoint in safetensors: float tensors, and quantised matrices as if each were a tensor. */
+export function safetensorsStore(checkpoint: Checkpoint, options: SafetensorsOptions): TensorStore {
+  const { place, plain, quantized, zeroBiases } = checkpoint;
   return {
     place,
-    names: tensors.keys(),
+    names: [...[...plain.keys()].filter((name) => !zeroBiases.has(name)), ...[...quantized.keys()].map(weight)],
     matrix(name) {
-      const tensor = tensors.get(name);
+      const opened = quantized.get(name.replace(/\.weight$/, ""));
+      if (opened instanceof HalfbyteError) throw opened;
+      if (opened) return opened;
+      const tensor = plain.get(name);
       if (!tensor) return undefined;
       const source = safetensorsMatrix(tensor);
       return options.floatWeights === "q8" ? inEightBits(source) : source;
     },
     vectorLength(name) {
-      const tensor = tensors.get(name);
+      const tensor = plain.get(name);
       if (tensor && tensor.shape.length !== 1) throw notAVector(tensor);
       return tensor?.shape[0];
     },
     async vector(name, role) {
-      const values = await safetensorsFloats(tensors.get(name)!);
+      const values = await safetensorsFloats(plain.get(name)!);
       if (role === "norm" && options.normsPlusOne) for (let i = 0; i < values.length; i++) values[i] = 1 + values[i]!;
       return values;
     },

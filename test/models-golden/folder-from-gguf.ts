@@ -1,14 +1,26 @@
 import { readFile } from "node:fs/promises";
+import { newTensor, type Tensor } from "../../src/formats/encodings/tensors.ts";
 import { openGguf } from "../../src/formats/gguf/open-gguf.ts";
 import { memorySource } from "../../src/formats/memory-source.ts";
-import { ggufFloats } from "../../src/formats/read-tensor.ts";
+import { ggufFloats, ggufMatrix } from "../../src/formats/read-tensor.ts";
 import { type HuggingFaceFolder, openHuggingFaceFolder } from "../../src/formats/safetensors/hugging-face-folder.ts";
 import { ggufNames, huggingFaceNames } from "../../src/models/tensor-names.ts";
-import { writeSafetensors } from "../safetensors-writer.ts";
+import type { QuantizedMatrix } from "../../src/weights/quantized-matrix.ts";
+import { safetensorsOf } from "../safetensors-writer.ts";
 
-interface Tensor {
+interface Floats {
   readonly shape: number[];
   readonly values: Float32Array;
+}
+
+interface FolderOptions {
+  /** As the text part of a model that also sees, with a tensor of its vision tower. */
+  readonly seeing?: boolean;
+  /** Matrices stay quantised, in an encoding. */
+  readonly quantized?: {
+    readonly config: object;
+    encode(matrix: QuantizedMatrix, name: string): Readonly<Record<string, Tensor>>;
+  };
 }
 
 const CONFIGS: Record<string, object> = {
@@ -22,11 +34,12 @@ const CONFIGS: Record<string, object> = {
   },
 };
 
-/**
- * The float weights of a tiny GGUF under the names and in the conventions of transformers, config.json included. `seeing`:
- * as the text part of a model that also sees, with a tensor of its vision tower.
- */
-export async function folderFromGguf(path: string, architecture: string, seeing = false): Promise<HuggingFaceFolder> {
+/** The weights of a tiny GGUF under the names and in the conventions of transformers, config.json included. */
+export async function folderFromGguf(
+  path: string,
+  architecture: string,
+  { seeing = false, quantized }: FolderOptions = {},
+): Promise<HuggingFaceFolder> {
   const { metadata, tensors } = await openGguf(memorySource(await readFile(path), path));
   const key = (name: string): number => metadata.number(`${architecture}.${name}`);
   const config = {
@@ -40,32 +53,43 @@ export async function folderFromGguf(path: string, architecture: string, seeing 
     max_position_embeddings: 256,
     vocab_size: 512,
     tie_word_embeddings: true,
+    ...(quantized && { quantization_config: quantized.config }),
   };
   const gemma = architecture === "gemma3";
   const out = new Map<string, Tensor>();
   const prefix = seeing ? "language_model.model." : "model.";
   const names = huggingFaceNames((name) => name.startsWith(prefix), gemma);
-  const put = async (from: string, to: string, change: (tensor: Tensor) => Tensor = (same) => same): Promise<void> => {
+  const put = async (from: string, to: string, change: (tensor: Floats) => Floats = (same) => same): Promise<void> => {
     const tensor = tensors.get(from);
-    if (tensor) out.set(to, change({ shape: tensor.shape.toReversed(), values: await ggufFloats(tensor) }));
+    if (!tensor) return;
+    const { shape, values } = change({ shape: tensor.shape.toReversed(), values: await ggufFloats(tensor) });
+    out.set(to, newTensor("F32", shape, values));
   };
-  const norm = ({ shape, values }: Tensor): Tensor => ({ shape, values: gemma ? values.map((w) => w - 1) : values });
-  const turned = (tensor: Tensor): Tensor => (gemma ? tensor : halvesFromNeighbours(tensor, config.head_dim));
-  await put(ggufNames.embedding, names.embedding);
+  const putMatrix = async (from: string, to: string, turn: boolean): Promise<void> => {
+    if (!quantized) return put(from, to, turn ? turned : undefined);
+    const source = ggufMatrix(tensors.get(from)!);
+    const matrix = (await source.readRows(0, source.N)) as QuantizedMatrix;
+    const parts = quantized.encode(turn && !gemma ? turnedRows(matrix, config.head_dim) : matrix, to);
+    const stem = to.replace(/weight$/, "");
+    for (const [end, tensor] of Object.entries(parts)) out.set(stem + end, tensor);
+  };
+  const norm = ({ shape, values }: Floats): Floats => ({ shape, values: gemma ? values.map((w) => w - 1) : values });
+  const turned = (tensor: Floats): Floats => (gemma ? tensor : halvesFromNeighbours(tensor, config.head_dim));
+  await putMatrix(ggufNames.embedding, names.embedding, false);
   await put(ggufNames.finalNorm, names.finalNorm, norm);
   for (let l = 0; l < config.num_hidden_layers; l++) {
     const from = ggufNames.layer(l);
     const to = names.layer(l);
     for (const role of ["q", "k", "v", "output", "gate", "up", "down"] as const)
-      await put(`${from[role]}.weight`, `${to[role]}.weight`, role === "q" || role === "k" ? turned : undefined);
+      await putMatrix(`${from[role]}.weight`, `${to[role]}.weight`, role === "q" || role === "k");
     for (const role of ["attentionNorm", "qNorm", "kNorm", "postAttentionNorm", "mlpNorm", "postMlpNorm"] as const)
       await put(from[role], to[role], norm);
   }
-  if (seeing) out.set("vision_tower.patch.weight", { shape: [2], values: new Float32Array(2) });
+  if (seeing) out.set("vision_tower.patch.weight", newTensor("F32", [2], new Float32Array(2)));
   const written = seeing ? { model_type: architecture, text_config: config } : config;
   const files = new Map<string, Uint8Array>([
     ["config.json", new TextEncoder().encode(JSON.stringify(written))],
-    ["model.safetensors", safetensors(out)],
+    ["model.safetensors", safetensorsOf(out)],
   ]);
   return openHuggingFaceFolder(async (name) => {
     const bytes = files.get(name);
@@ -74,29 +98,25 @@ export async function folderFromGguf(path: string, architecture: string, seeing 
 }
 
 /** Rows of each head from neighbouring pairs, as GGUF has llama's q and k, to halves. */
-function halvesFromNeighbours({ shape, values }: Tensor, headSize: number): Tensor {
-  const [N, K] = shape as [number, number];
+function halvesFromNeighbours({ shape, values }: Floats, headSize: number): Floats {
+  return { shape, values: turnRows(values, shape[0]!, headSize) };
+}
+
+function turnedRows(matrix: QuantizedMatrix, headSize: number): QuantizedMatrix {
+  const { scale, codes, N } = matrix;
+  if ("superSize" in scale || typeof matrix.zero !== "number" || matrix.offset) throw new Error("not Q4_0 or Q8_0");
+  const values = { ...scale, values: turnRows(scale.values, N, headSize) } as typeof scale;
+  return { ...matrix, codes: turnRows(codes, N, headSize), scale: values };
+}
+
+function turnRows<T extends Uint8Array | Uint16Array | Float32Array>(rows: T, N: number, headSize: number): T {
+  const width = rows.length / N;
   const half = headSize / 2;
-  const out = new Float32Array(values.length);
+  const out = rows.slice() as T;
   for (let n = 0; n < N; n++) {
     const [head, i] = [Math.floor(n / headSize), n % headSize];
     const to = head * headSize + (i % 2) * half + Math.floor(i / 2);
-    out.set(values.subarray(n * K, (n + 1) * K), to * K);
+    out.set(rows.subarray(n * width, (n + 1) * width), to * width);
   }
-  return { shape, values: out };
-}
-
-function safetensors(tensors: ReadonlyMap<string, Tensor>): Uint8Array {
-  const header: Record<string, object> = {};
-  let size = 0;
-  for (const [name, { shape, values }] of tensors) {
-    header[name] = { dtype: "F32", shape, data_offsets: [size, (size += values.byteLength)] };
-  }
-  const data = new Float32Array(size / 4);
-  let at = 0;
-  for (const { values } of tensors.values()) {
-    data.set(values, at);
-    at += values.length;
-  }
-  return writeSafetensors(header, new Uint8Array(data.buffer));
+  return out;
 }

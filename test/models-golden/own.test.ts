@@ -1,7 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { relativeError } from "../../src/evaluate/layer-states.ts";
+import { encodeAwq } from "../../src/formats/encodings/awq.ts";
+import { encodeCompressed } from "../../src/formats/encodings/compressed-tensors.ts";
+import { encodeGptq } from "../../src/formats/encodings/gptq.ts";
+import { newTensor, type Tensor } from "../../src/formats/encodings/tensors.ts";
 import { openModel } from "../../src/models/open-model.ts";
+import type { QuantizedMatrix } from "../../src/weights/quantized-matrix.ts";
+import { weightsOf } from "../encodings.ts";
 import { A16_TOLERANCE, expectGolden, expectGoldenWithF16Cache, FLOAT_TOLERANCE } from "./check-model.ts";
 import { folderFromGguf } from "./folder-from-gguf.ts";
 import { load, openGgufFile } from "./run-model.ts";
@@ -41,8 +47,52 @@ describe.each(["llama", "gemma3"])("tiny %s of the project's own golden data", (
   });
 });
 
+/** Encodings that hold Q4_0 as it is: f16 scales for 32 inputs, and the zero point 8. */
+const ENCODINGS: [name: string, config: object, encode: (matrix: QuantizedMatrix) => object][] = [
+  ["GPTQ v1", { quant_method: "gptq", bits: 4, group_size: 32, sym: true }, (m) => encodeGptq({ matrix: m }, "v1")],
+  [
+    "GPTQ v2",
+    { quant_method: "gptq", bits: 4, group_size: 32, checkpoint_format: "gptq_v2" },
+    (m) => encodeGptq({ matrix: m }, "v2"),
+  ],
+  ["AWQ", { quant_method: "awq", bits: 4, group_size: 32, version: "gemm" }, encodeAwq],
+  [
+    "compressed-tensors",
+    {
+      quant_method: "compressed-tensors",
+      format: "pack-quantized",
+      ignore: ["lm_head"],
+      config_groups: {
+        a: {
+          targets: ["re:.*(self_attn|mlp)\\..*_proj$"],
+          weights: { num_bits: 4, group_size: 32, strategy: "group" },
+        },
+        b: { targets: ["Embedding"], weights: { num_bits: 8, group_size: 32, strategy: "group" } },
+      },
+    },
+    (m) => encodeCompressed({ matrix: m }),
+  ],
+];
+
+describe.each(ENCODINGS)("tiny models as %s, quantised embedding and all", (name, config, encode) => {
+  it.each(["llama", "gemma3"])("%s gives the truth's logits and text in A16", async (architecture) => {
+    // AWQ has no 8-bit codes: the embedding stays as floats there.
+    const floats = (m: QuantizedMatrix): Tensor => newTensor("F32", [m.N, m.K], weightsOf(m));
+    const model = await openModel(
+      await folderFromGguf(golden(`${architecture}-q4_0.gguf`), architecture, {
+        quantized: {
+          config,
+          encode: (m) => (name === "AWQ" && m.bits === 8 ? { weight: floats(m) } : encode(m)) as Record<string, Tensor>,
+        },
+      }),
+    );
+    await expectGolden(model, golden(`${architecture}-q4_0.golden.safetensors`), A16_TOLERANCE);
+    expect(model.notes).toEqual([]);
+  });
+});
+
 it("finds gemma3 inside a model that also sees, and lists what it leaves", async () => {
-  const model = await openModel(await folderFromGguf(golden("gemma3-q4_0.gguf"), "gemma3", true));
+  const model = await openModel(await folderFromGguf(golden("gemma3-q4_0.gguf"), "gemma3", { seeing: true }));
   expect(model.weights.unused).toEqual(["vision_tower.patch.weight"]);
   await expectGolden(model, golden("gemma3-q4_0.golden.safetensors"), FLOAT_TOLERANCE);
 });

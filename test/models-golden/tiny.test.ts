@@ -24,6 +24,7 @@ const TWINS = [
   ["llama_k256", "q4_k_m"] as const,
   ["llama_k256", "mixed"] as const,
 ];
+const QUANTIZED = ["cpu_int4", "cpu_int4_embed", "compressed_tensors"];
 const UNKNOWN = ["gemma2", "phi3", "phi3_longrope", "smollm3", "qwen3_moe", "mixtral", "olmo2", "granite", "spark2_5"];
 
 const here = goldenPath("golden-models", "tiny") !== undefined;
@@ -66,10 +67,19 @@ describe.skipIf(!here)(title, () => {
       });
   });
 
-  it.each(["cpu_int4", "compressed_tensors"])("refuses checkpoints quantised as %s, for now", async (kind) => {
-    await expect(openFolder(goldenPath("golden-models", "twins", "llama", kind)!)).rejects.toMatchObject({
-      code: "ERR_UNSUPPORTED",
-      message: expect.stringMatching(/quantization_config.*quantised by/),
-    });
-  });
+  it.each(["llama", "qwen3", "gemma3"].flatMap((name) => QUANTIZED.map((kind) => [name, kind] as const)))(
+    "%s as %s gives the truth's logits and text in A16",
+    async (name, kind) => {
+      const folder = goldenPath("golden-models", "twins", name, kind)!;
+      const model = await openFolder(folder);
+      await expectGolden(model, `${folder}/golden.safetensors`, A16_TOLERANCE);
+      await expectGoldenWithF16Cache(model, `${folder}/golden.safetensors`);
+      expect(model.weights.unused).toEqual([]);
+      expect(model.notes).toEqual(
+        kind === "compressed_tensors"
+          ? []
+          : [expect.stringMatching(/^nothing to steer here.*"prefill_dequant".*and 1 more/)],
+      );
+    },
+  );
 });
