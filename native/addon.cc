@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "cpu.h"
 #include "runner.h"
@@ -106,17 +107,19 @@ struct Arguments {
   }
 };
 
-/** What JavaScript holds: a runner, and how a step that ends on another thread comes back. */
+/** What JavaScript holds: a runner, and how a step or packing that ends on another thread comes back. */
 struct Handle {
   std::unique_ptr<Runner> runner;
   napi_threadsafe_function wake = nullptr;
-  /** Of the step under way. */
+  /** Of what is under way. */
   napi_deferred deferred = nullptr;
+  /** Bytes being packed. */
+  napi_ref source = nullptr;
   /** Of the logits, detached at release. */
   napi_ref logits = nullptr;
   bool cancelled = false;
 
-  /** The end of a step, on a thread of the pool. */
+  /** On a thread of the pool. */
   void ended(bool wasCancelled) {
     cancelled = wasCancelled;
     napi_call_threadsafe_function(wake, nullptr, napi_tsfn_nonblocking);
@@ -131,16 +134,33 @@ Handle& handleOf(const Arguments& arguments) {
   return handle;
 }
 
-/** Settles a step's promise with whether it ran to its end; JavaScript turns false into ERR_DISPOSED. */
+/** Settles the promise with whether all was done; false where it was cancelled. */
 void settle(napi_env env, napi_value, void* context, void*) {
   Handle& handle = *static_cast<Handle*>(context);
   if (!env || !handle.deferred) return;
-  if (handle.runner) handle.runner->stepEnded();
-  napi_unref_threadsafe_function(env, handle.wake);
-  const napi_deferred deferred = handle.deferred;
-  handle.deferred = nullptr;
+  if (handle.runner) handle.runner->ended();
+  if (handle.source) napi_delete_reference(env, std::exchange(handle.source, nullptr));
+  if (handle.wake) napi_unref_threadsafe_function(env, handle.wake);
+  const napi_deferred deferred = std::exchange(handle.deferred, nullptr);
   napi_value whole;
   if (napi_get_boolean(env, !handle.cancelled, &whole) == napi_ok) napi_resolve_deferred(env, deferred, whole);
+}
+
+/** A promise for what `start` begins; `start` gets what to call at its end. */
+template <class Start>
+napi_value promised(napi_env env, Handle& handle, Start start) {
+  if (handle.deferred) throw std::logic_error("a step is under way");
+  napi_value promise;
+  check(env, napi_create_promise(env, &handle.deferred, &promise));
+  try {
+    start([&handle](bool cancelled) { handle.ended(cancelled); });
+  } catch (...) {
+    handle.deferred = nullptr;
+    throw;
+  }
+  // While it runs, the process stays.
+  napi_ref_threadsafe_function(env, handle.wake);
+  return promise;
 }
 
 /** Memory that JavaScript sees; the region lives for as long as it does. */
@@ -158,16 +178,13 @@ napi_value shared(napi_env env, const std::shared_ptr<Region>& region, uint8_t* 
 void release(napi_env env, Handle& handle) {
   // Joins the threads: no step touches memory, or calls `wake`, after this.
   handle.runner.reset();
-  if (handle.wake) {
-    napi_release_threadsafe_function(handle.wake, napi_tsfn_abort);
-    handle.wake = nullptr;
-  }
+  if (handle.source) napi_delete_reference(env, std::exchange(handle.source, nullptr));
+  if (handle.wake) napi_release_threadsafe_function(std::exchange(handle.wake, nullptr), napi_tsfn_abort);
   if (handle.logits) {
     napi_value buffer;
     if (napi_get_reference_value(env, handle.logits, &buffer) == napi_ok && buffer)
       napi_detach_arraybuffer(env, buffer);
-    napi_delete_reference(env, handle.logits);
-    handle.logits = nullptr;
+    napi_delete_reference(env, std::exchange(handle.logits, nullptr));
   }
 }
 
@@ -319,18 +336,32 @@ napi_value step(napi_env env, napi_callback_info info) {
     copy(input.blocks, arguments.array<int32_t>(3));
     copy(input.logitRows, arguments.array<int32_t>(4));
     copy(input.angles, arguments.array<float>(5));
-    if (handle.deferred) throw std::logic_error("a step is under way");
-    napi_value promise;
-    check(env, napi_create_promise(env, &handle.deferred, &promise));
-    try {
-      handle.runner->step(std::move(input), [&handle](bool cancelled) { handle.ended(cancelled); });
-    } catch (...) {
-      handle.deferred = nullptr;
-      throw;
-    }
-    // While a step runs, the process stays.
-    napi_ref_threadsafe_function(env, handle.wake);
+    return promised(env, handle, [&](auto ended) { handle.runner->step(std::move(input), ended); });
+  });
+}
+
+/**
+ * pack(handle, matrix, ggml type, first row, rows, bytes) → Promise<boolean>: rows of ggml blocks into a packed matrix.
+ */
+napi_value pack(napi_env env, napi_callback_info info) {
+  return guarded(env, [&] {
+    const Arguments arguments(env, info);
+    Handle& handle = handleOf(arguments);
+    const napi_value promise = promised(env, handle, [&](auto ended) {
+      handle.runner->pack(static_cast<size_t>(arguments.integer(1)), static_cast<int>(arguments.integer(2)),
+                          arguments.integer(3), arguments.integer(4), arguments.array<uint8_t>(5), ended);
+    });
+    check(env, napi_create_reference(env, arguments.at(5), 1, &handle.source));
     return promise;
+  });
+}
+
+/** canPack(ggml type) → whether `pack` takes it. */
+napi_value canPack(napi_env env, napi_callback_info info) {
+  return guarded(env, [&] {
+    napi_value known;
+    check(env, napi_get_boolean(env, ggmlType(static_cast<int>(Arguments(env, info).integer(0))) != nullptr, &known));
+    return known;
   });
 }
 
@@ -371,6 +402,8 @@ napi_value init(napi_env env, napi_value exports) {
                     {"logits", logits},
                     {"ensureBlocks", ensureBlocks},
                     {"step", step},
+                    {"pack", pack},
+                    {"canPack", canPack},
                     {"cancel", cancel},
                     {"release", releaseHandle},
                     {"detach", detach}};

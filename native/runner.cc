@@ -60,8 +60,26 @@ std::span<uint8_t> Runner::matrixBytes(size_t i) {
   return {memory_.weights->data() + (m.bytes - memory_.weights->data()), matrixSize(m)};
 }
 
-void Runner::ensureBlocks(int64_t count) {
+void Runner::throwIfRunning() const {
   if (running_) throw std::logic_error("a step is under way");
+}
+
+void Runner::pack(size_t matrix, int type, int64_t firstRow, int64_t rows, std::span<const uint8_t> bytes,
+                  std::function<void(bool)> done) {
+  throwIfRunning();
+  const std::span<uint8_t> target = matrixBytes(matrix);
+  const GgmlType* known = ggmlType(type);
+  expect(known && firstRow >= 0 && firstRow <= INT32_MAX && rows >= 1 && rows <= INT32_MAX, "rows to pack");
+  const PackRequest request{&memory_.matrices[matrix], target.data(), known, static_cast<int>(firstRow),
+                            static_cast<int>(rows), bytes};
+  checkPackRequest(request);
+  pack_.prepare(request, pool_.threads(), std::move(done));
+  running_ = true;
+  pool_.start(pack_);
+}
+
+void Runner::ensureBlocks(int64_t count) {
+  throwIfRunning();
   if (count <= blockCount_) return;
   expect(count <= INT32_MAX, "block count");
   memory_.cache.grow(static_cast<size_t>(count) * memory_.cacheShape.blockBytes);
@@ -69,7 +87,7 @@ void Runner::ensureBlocks(int64_t count) {
 }
 
 void Runner::step(StepInput input, std::function<void(bool)> done) {
-  if (running_) throw std::logic_error("a step is under way");
+  throwIfRunning();
   check(input);
   step_->prepare(std::move(input), std::move(done));
   running_ = true;

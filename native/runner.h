@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "pack/pack.h"
 #include "step.h"
 
 namespace halfbyte {
@@ -38,20 +39,26 @@ class Runner {
   size_t cacheBytes() const { return memory_.cache.size(); }
   int threads() const { return pool_.threads(); }
 
-  /** Throws std::bad_alloc; std::logic_error while a step runs. */
+  /**
+   * Packs rows of ggml blocks into a matrix. Throws std::invalid_argument for what does not fit, std::logic_error while
+   * something runs. `bytes` must live, and `done` is called, as with a step.
+   */
+  void pack(size_t matrix, int ggmlType, int64_t firstRow, int64_t rows, std::span<const uint8_t> bytes,
+            std::function<void(bool)> done);
+  /** Throws std::bad_alloc; std::logic_error while something runs. */
   void ensureBlocks(int64_t count);
   /**
-   * Throws std::invalid_argument for what does not fit the plan, std::logic_error while a step runs.
+   * Throws std::invalid_argument for what does not fit the plan, std::logic_error while something runs.
    * `done(cancelled)` is called on another thread.
    */
   void step(StepInput input, std::function<void(bool)> done);
-  /** The step under way ends before its next ops, and `done` says so. */
+  /** A step under way ends before its next ops, and `done` says so. */
   void cancel() { pool_.cancel(); }
   /** To be called when `done` has been seen. */
-  void stepEnded() { running_ = false; }
-  bool running() const { return running_; }
+  void ended() { running_ = false; }
 
  private:
+  void throwIfRunning() const;
   void check(const StepInput& input) const;
 
   StepMemory memory_;
@@ -59,6 +66,7 @@ class Runner {
   int64_t blockCount_ = 0;
   bool running_ = false;
   std::unique_ptr<Step> step_;
+  PackJob pack_;
   // Last, so that its threads are gone before what they use.
   Pool pool_;
 };

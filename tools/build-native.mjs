@@ -17,7 +17,6 @@ const objectFolder = join(outFolder, "objects");
 
 const files = readdirSync(sourceFolder, { recursive: true }).map((name) => join(sourceFolder, name));
 const sources = files.filter((path) => path.endsWith(".cc"));
-const headers = files.filter((path) => path.endsWith(".h"));
 
 const compileFlags = [
   ...["-std=c++20", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"],
@@ -94,11 +93,11 @@ async function build({ name, version, quiet }, include) {
   const recipeFile = join(objectFolder, "recipe.txt");
   mkdirSync(objectFolder, { recursive: true });
   const sameRecipe = existsSync(recipeFile) && readFileSync(recipeFile, "utf8") === recipe;
-  const newestHeader = Math.max(...headers.map(modified));
   const objectOf = (source) => join(objectFolder, `${relative(sourceFolder, source).replaceAll("/", "-")}.o`);
   const stale = sources.filter((source) => {
-    const built = modified(objectOf(source));
-    return !sameRecipe || built < Math.max(modified(source), newestHeader);
+    const object = objectOf(source);
+    if (!sameRecipe || !existsSync(`${object}.d`)) return true;
+    return modified(object) < Math.max(modified(source), ...headersOf(object).map(modified));
   });
   if (stale.length === 0 && modified(target) >= Math.max(...sources.map((source) => modified(objectOf(source)))))
     return;
@@ -106,7 +105,7 @@ async function build({ name, version, quiet }, include) {
   const queue = stale.sort((a, b) => weight(b) - weight(a));
   const worker = async () => {
     for (let source = queue.shift(); source; source = queue.shift())
-      await output(name, [...flags, "-c", source], objectOf(source));
+      await output(name, [...flags, "-MMD", "-MF", `${objectOf(source)}.d`, "-c", source], objectOf(source));
   };
   await Promise.all(Array.from({ length: availableParallelism() }, worker));
   writeFileSync(recipeFile, recipe);
@@ -129,6 +128,13 @@ async function output(name, args, path) {
     console.error(`native executor not built: ${name} failed on ${basename(path)}`);
     process.exit(1);
   }
+}
+
+/** What the compiler wrote down that the object came from. */
+function headersOf(object) {
+  return readFileSync(`${object}.d`, "utf8")
+    .split(/[\s\\]+/)
+    .filter((path) => path.endsWith(".h"));
 }
 
 function modified(path) {

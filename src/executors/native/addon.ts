@@ -28,6 +28,15 @@ export interface Addon {
     logitRows: Int32Array,
     angles: Float32Array,
   ): Promise<boolean>;
+  canPack(ggmlType: number): boolean;
+  pack(
+    handle: Handle,
+    matrix: number,
+    ggmlType: number,
+    firstRow: number,
+    rows: number,
+    bytes: Uint8Array,
+  ): Promise<boolean>;
   cancel(handle: Handle): void;
   release(handle: Handle): void;
   detach(buffer: ArrayBuffer): void;

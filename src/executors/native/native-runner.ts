@@ -2,10 +2,10 @@ import { HalfbyteError } from "../../errors.ts";
 import { encodeMatrix, encodeOps, MATRIX_WORDS } from "../../plan/encode.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { RopeTable } from "../../plan/rope-table.ts";
-import { packFrom } from "../../weights/pack.ts";
 import { checkBatch } from "../check-batch.ts";
 import type { ExecutorInfo, LoadOptions, PlanRunner, RunnerMemory, StepBatch, WeightSet } from "../executor.ts";
 import { type Addon, calling, type Handle } from "./addon.ts";
+import { loadWeights } from "./load-weights.ts";
 
 /** Gives the plan memory and threads in the addon and packs its weights there. */
 export async function createRunner(
@@ -27,7 +27,7 @@ export async function createRunner(
     addon.create(encodeOps(plan.ops), matrices, vectors, ropeTables, shape, executor.kernel),
   );
   try {
-    await packWeights(addon, handle, plan, weights, options);
+    await loadWeights(addon, handle, plan, weights, options);
     return new NativeRunner(addon, handle, plan, executor);
   } catch (error) {
     addon.release(handle);
@@ -40,24 +40,6 @@ function shapeOf({ cache, activations, ...plan }: Plan, threads: number): Float6
   const { arenaBytes, maxRows, maxLogitRows } = plan;
   const sizes = [layers, kvHeads, headSize, headBytes, blockBytes, arenaBytes, maxRows, maxLogitRows];
   return Float64Array.of(Number(type === "f32"), ...sizes, Number(activations === "a16"), threads);
-}
-
-async function packWeights(
-  addon: Addon,
-  handle: Handle,
-  plan: Plan,
-  weights: WeightSet,
-  { signal, onProgress }: LoadOptions,
-): Promise<void> {
-  const totalBytes = plan.matrices.reduce((sum, { layout }) => sum + layout.byteLength, 0);
-  let packedBytes = 0;
-  for (const [i, { name, layout }] of plan.matrices.entries()) {
-    const buffer = calling(() => addon.matrixBytes(handle, i));
-    const bytes = new Uint8Array(buffer);
-    await packFrom(weights.matrix(name), layout, () => bytes, signal);
-    addon.detach(buffer);
-    onProgress?.((packedBytes += layout.byteLength), totalBytes);
-  }
 }
 
 class NativeRunner implements PlanRunner {
