@@ -141,7 +141,7 @@ export function encodeCompressed(ordered: OrderedMatrix, place = "matrix"): Pack
   const bits = form.bits(4, 8);
   if (order) checkOrder(order, K, place);
   const zeros = form.zeros(bits);
-  const codes = order ? putColumns(matrix.codes, N, order) : matrix.codes;
+  const codes = order ? putColumns(form.codes(bits), N, order) : form.codes(bits);
   return {
     weight_packed: newTensor("I32", [N, Math.ceil((K * bits) / 32)], wordsFromCodes(codes, N, K, bits)),
     weight_scale: groupTensor(form.scales("bf16", "f16", "f32"), N),
@@ -221,7 +221,7 @@ export function encodeIntQuantized(matrix: QuantizedMatrix, place = "matrix"): I
   form.bits(8);
   const zeros = form.zeros(8);
   const scale = groupTensor(form.scales("bf16", "f16", "f32"), N);
-  const tensors = { weight: newTensor("I8", [N, K], flipSigns(matrix.codes)), weight_scale: scale };
+  const tensors = { weight: newTensor("I8", [N, K], flipSigns(form.codes(8))), weight_scale: scale };
   if (isMiddle(zeros, 8)) return tensors;
   const all = typeof zeros === "number" ? new Uint8Array(N * form.groups).fill(zeros) : zeros;
   return { ...tensors, weight_zero_point: newTensor("I8", [N, form.groups], flipSigns(all)) };

@@ -41,11 +41,22 @@ export class ExactForm {
     if (size % unit !== 0) throw this.refusal(`${size} ${what} are no multiple of ${unit}`);
   }
 
-  /** The narrowest of `widths` that holds the codes as they are. */
+  /** The width among `widths` that the codes have, or the one that 5- and 6-bit codes widen to. */
   bits<Width extends CodeBits>(...widths: Width[]): Width {
-    const fits = widths.find((width) => width === this.matrix.bits) ?? widths.find((width) => width > this.matrix.bits);
+    const { bits } = this.matrix;
+    const fits = widths.find((width) => width === bits) ?? widths.find((width) => width > bits && bits > 4);
     if (fits !== undefined) return fits;
-    throw this.refusal(`codes have ${this.matrix.bits} bits`);
+    throw this.refusal(`codes have ${bits} bits`);
+  }
+
+  /** Codes of that width; widened ones stay centred, so that what is symmetric stays so. */
+  codes(bits: CodeBits): Uint8Array {
+    const shift = this.#shift(bits);
+    return shift === 0 ? this.matrix.codes : this.matrix.codes.map((code) => code + shift);
+  }
+
+  #shift(bits: CodeBits): number {
+    return 2 ** (bits - 1) - 2 ** (this.matrix.bits - 1);
   }
 
   /** Scales in the first of `types` that has them all; their own where it is among these. */
@@ -58,11 +69,12 @@ export class ExactForm {
   zeros(bits: 4 | 8): number | Uint8Array {
     const { N, offset, zero } = this.matrix;
     const largest = 2 ** bits - 1;
-    const inRange = (z: number): boolean => Number.isInteger(z) && z >= 0 && z <= largest;
+    const shift = this.#shift(bits);
+    const inRange = (z: number): boolean => Number.isInteger(z) && z + shift >= 0 && z + shift <= largest;
     if (!offset) {
       const all = typeof zero === "number" ? [zero] : zero;
       const wrong = all.find((z) => !inRange(z));
-      if (wrong === undefined) return zero;
+      if (wrong === undefined) return typeof zero === "number" ? zero + shift : zero.map((z) => z + shift);
       throw this.refusal(`a zero point of ${wrong} is past ${largest}`);
     }
     const out = new Uint8Array(N * this.groups);
@@ -73,7 +85,7 @@ export class ExactForm {
       const z = real === 0 ? from : from - real / scale;
       if (!inRange(z) || !this.#sameWeights(scale, from, real, z, undefined))
         throw this.refusal(`the offset of output ${n}, group ${g} is no whole number of its scales`);
-      out[at] = z;
+      out[at] = z + shift;
     });
     return out;
   }

@@ -153,7 +153,7 @@ export function encodeGptq(ordered: OrderedMatrix, version: GptqVersion = "v1", 
     qweight: newTensor(
       "I32",
       [(K * bits) / 32, N],
-      encodeCodes(order ? putColumns(matrix.codes, N, order) : matrix.codes, N, K, bits),
+      encodeCodes(order ? putColumns(form.codes(bits), N, order) : form.codes(bits), N, K, bits),
     ),
     qzeros: newTensor("I32", [form.groups, (N * bits) / 32], words),
     scales: transposedGroupTensor(form.scales("f16", "bf16"), N),

@@ -1,0 +1,218 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { weightsOf } from "../../../test/encodings.ts";
+import { seededRandom } from "../../../test/mutate.ts";
+import { f32ToBf16, f32ToF16 } from "../../arithmetic/half.ts";
+import type { CodeBits, GroupValues, QuantizedMatrix } from "../../weights/quantized-matrix.ts";
+import { awqForm, decodeAwq, encodeAwq } from "./awq.ts";
+import {
+  compressedForm,
+  decodeCompressed,
+  decodeIntQuantized,
+  encodeCompressed,
+  encodeIntQuantized,
+  intQuantizedForm,
+  readWeightShape,
+} from "./compressed-tensors.ts";
+import { cpuInt4Form, decodeCpuInt4, encodeCpuInt4 } from "./cpu-int4.ts";
+import type { OrderedMatrix } from "./form.ts";
+import { decodeGptq, encodeGptq, type GptqVersion, gptqForm } from "./gptq.ts";
+import type { Tensor } from "./tensors.ts";
+import { decodeTinygemm, encodeTinygemm, type TinygemmLayout, tinygemmForm } from "./tinygemm.ts";
+
+type Tensors = Readonly<Record<string, Tensor>>;
+
+interface Codec {
+  encode(ordered: OrderedMatrix): Tensors;
+  decode(tensors: Tensors): OrderedMatrix;
+}
+
+const gptq = (version: GptqVersion): Codec => ({
+  encode: (ordered) => encodeGptq(ordered, version),
+  decode: (t) => decodeGptq(t, { ...gptqForm(t, {}, "w"), version }),
+});
+const tinygemm = (layout: TinygemmLayout): Codec => ({
+  encode: ({ matrix }) => encodeTinygemm(matrix, layout),
+  decode: (t) => ({ matrix: decodeTinygemm(t, tinygemmForm(t, {}, "w"), layout) }),
+});
+const codecs: Record<string, Codec> = {
+  cpu_int4: {
+    encode: ({ matrix }) => encodeCpuInt4(matrix),
+    decode: (t) => ({ matrix: decodeCpuInt4(t, cpuInt4Form(t, {}, "w")) }),
+  },
+  "gptq v1": gptq("v1"),
+  "gptq v2": gptq("v2"),
+  awq: {
+    encode: ({ matrix }) => encodeAwq(matrix),
+    decode: (t) => ({ matrix: decodeAwq(t, awqForm(t, {}, "w")) }),
+  },
+  "pack-quantized": {
+    encode: encodeCompressed,
+    decode: (t) => decodeCompressed(t, compressedForm(t, readWeightShape(t.weight_shape!, "w"), {}, "w")),
+  },
+  "int-quantized": {
+    encode: ({ matrix }) => encodeIntQuantized(matrix),
+    decode: (t) => ({ matrix: decodeIntQuantized(t, intQuantizedForm(t, {}, "w")) }),
+  },
+  "tinygemm avx512": tinygemm("avx512"),
+  "tinygemm avx2": tinygemm("avx2"),
+  "tinygemm default": tinygemm("default"),
+};
+
+interface Kind {
+  readonly bits: CodeBits;
+  readonly scale: "f16" | "bf16" | "f32";
+  /** Significant bits of scales. */
+  readonly scaleBits: number;
+  readonly zeros: "middle" | "any";
+  readonly offsets?: boolean;
+  readonly order?: boolean;
+  /** N and K are any number, in one group, in place of multiples of 16 and 32. */
+  readonly ragged?: boolean;
+}
+
+/** A random matrix, or one whose columns are out of order; offsets are any bf16, zeros any code. */
+function randomMatrix(seed: number, rows: number, groups: number, kind: Kind): OrderedMatrix {
+  const random = seededRandom(seed);
+  const below = (limit: number): number => Math.floor(random() * limit);
+  const N = kind.ragged ? rows : rows * 16;
+  const groupSize = kind.ragged ? groups + 3 : 32;
+  const K = kind.ragged ? groupSize : groups * 32;
+  const count = kind.ragged ? 1 : groups;
+  const real = (bits: number): number => (2 ** (bits - 1) + below(2 ** (bits - 1))) * 2 ** -(bits + below(6));
+  const stored = (type: Kind["scale"], bits: number): GroupValues => {
+    const values = Float32Array.from({ length: N * count }, () => (below(4) === 0 ? -1 : 1) * real(bits));
+    if (type === "f32") return { kind: type, values };
+    return { kind: type, values: Uint16Array.from(values, type === "f16" ? f32ToF16 : f32ToBf16) };
+  };
+  const middle = 2 ** (kind.bits - 1);
+  const matrix: QuantizedMatrix = {
+    kind: "quantized",
+    N,
+    K,
+    bits: kind.bits,
+    groupSize,
+    codes: Uint8Array.from({ length: N * K }, () => below(2 ** kind.bits)),
+    scale: stored(kind.scale, kind.scaleBits),
+    zero: kind.zeros === "middle" ? middle : Uint8Array.from({ length: N * count }, () => below(2 ** kind.bits)),
+    ...(kind.offsets && { offset: stored("bf16", 8) }),
+  };
+  return kind.order ? { matrix, inputOrder: randomOrder(K, groupSize, below) } : { matrix };
+}
+
+/** Inputs ascend inside a group, as readers make them. */
+function randomOrder(K: number, groupSize: number, below: (limit: number) => number): Int32Array {
+  const inputs = Int32Array.from({ length: K }, (_, k) => k);
+  for (let k = K - 1; k > 0; k--) {
+    const other = below(k + 1);
+    [inputs[k], inputs[other]] = [inputs[other]!, inputs[k]!];
+  }
+  for (let k = 0; k < K; k += groupSize) inputs.subarray(k, k + groupSize).sort();
+  return inputs;
+}
+
+const ALL_4_BIT = [
+  "cpu_int4",
+  ...["gptq v1", "gptq v2", "awq", "pack-quantized"],
+  ...["tinygemm avx512", "tinygemm avx2", "tinygemm default"],
+];
+const WITH_ZEROS = ["gptq v1", "gptq v2", "awq", "pack-quantized"];
+const EIGHT_BIT = ["gptq v1", "gptq v2", "pack-quantized", "int-quantized"];
+const WITH_ORDER = ["gptq v1", "gptq v2", "pack-quantized"];
+const WITH_OFFSETS = ALL_4_BIT.filter((name) => !WITH_ZEROS.includes(name));
+
+/** Which encodings hold which matrices: the others must refuse. */
+const kinds: [title: string, kind: Kind, holders: string[]][] = [
+  ["4 bits, scales of 4 bits", { bits: 4, scale: "bf16", scaleBits: 4, zeros: "any" }, ALL_4_BIT],
+  ["4 bits, symmetric, bf16", { bits: 4, scale: "bf16", scaleBits: 8, zeros: "middle" }, ALL_4_BIT],
+  ["4 bits, symmetric, f16", { bits: 4, scale: "f16", scaleBits: 11, zeros: "middle" }, WITH_ZEROS],
+  ["4 bits, bf16", { bits: 4, scale: "bf16", scaleBits: 8, zeros: "any" }, WITH_ZEROS],
+  ["4 bits, f16", { bits: 4, scale: "f16", scaleBits: 11, zeros: "any" }, WITH_ZEROS],
+  ["4 bits, f32 scales that f16 holds", { bits: 4, scale: "f32", scaleBits: 11, zeros: "any" }, WITH_ZEROS],
+  ["4 bits, real offsets", { bits: 4, scale: "bf16", scaleBits: 8, zeros: "middle", offsets: true }, WITH_OFFSETS],
+  ["4 bits, f32", { bits: 4, scale: "f32", scaleBits: 24, zeros: "any" }, ["pack-quantized"]],
+  ["4 bits, act-order", { bits: 4, scale: "f16", scaleBits: 11, zeros: "any", order: true }, WITH_ORDER],
+  ["4 bits, ragged", { bits: 4, scale: "bf16", scaleBits: 8, zeros: "any", ragged: true }, ["pack-quantized"]],
+  ["8 bits", { bits: 8, scale: "f16", scaleBits: 11, zeros: "any" }, EIGHT_BIT],
+  ["8 bits, symmetric", { bits: 8, scale: "bf16", scaleBits: 8, zeros: "middle" }, EIGHT_BIT],
+  ["8 bits, act-order", { bits: 8, scale: "f16", scaleBits: 11, zeros: "middle", order: true }, WITH_ORDER],
+  ["6 bits", { bits: 6, scale: "f16", scaleBits: 11, zeros: "any" }, EIGHT_BIT],
+  ["5 bits", { bits: 5, scale: "f16", scaleBits: 11, zeros: "middle" }, EIGHT_BIT],
+];
+
+describe.each(kinds)("random matrices of %s", (_, kind, holders) => {
+  const matrices = fc.tuple(fc.integer(), fc.integer({ min: 1, max: 6 }), fc.integer({ min: 2, max: 4 }));
+
+  it("keep every weight through every pair of encodings that hold them", () => {
+    fc.assert(
+      fc.property(matrices, ([seed, rows, groups]) => {
+        const source = randomMatrix(seed, rows, groups, kind);
+        const weights = weightsOf(source.matrix, source.inputOrder);
+        for (const from of holders) {
+          const first = codecs[from]!.encode(source);
+          const read = codecs[from]!.decode(first);
+          for (const to of holders) {
+            const there = codecs[to]!.decode(codecs[to]!.encode(read));
+            expect(sameNumbers(weightsOf(there.matrix, there.inputOrder), weights), `${from} to ${to}`).toBe(true);
+            expect(there.inputOrder).toEqual(source.inputOrder);
+            // Where f16 holds scales that stood in f32, they come back in f16.
+            if (kind.scale !== "f32")
+              expectSameTensors(codecs[from]!.encode(there), first, `${from} to ${to} and back`);
+          }
+        }
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  // Encodings without an order of inputs take no ordered matrix at all: a matter of types.
+  if (kind.order) return;
+  const others = Object.keys(codecs).filter((name) => !holders.includes(name));
+  // Sizes that fit none by chance.
+  const [rows, groups] = kind.ragged ? [5, 4] : [3, 3];
+  it("are refused by the others", () => {
+    for (const name of others) {
+      expect(() => codecs[name]!.encode(randomMatrix(7, rows, groups, kind)), name).toThrow(
+        expect.objectContaining({ code: "ERR_UNSUPPORTED", message: expect.stringContaining("cannot hold") }),
+      );
+    }
+  });
+});
+
+/** Zeros may change their sign: a step of 0 has that of its scale in one form and none in another. */
+function sameNumbers(a: Float32Array, b: Float32Array): boolean {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
+}
+
+function expectSameTensors(got: Tensors, expected: Tensors, title: string): void {
+  expect(Object.keys(got), title).toEqual(Object.keys(expected));
+  for (const [key, { dtype, shape, bytes }] of Object.entries(expected)) {
+    expect([got[key]!.dtype, got[key]!.shape], `${title}: ${key}`).toEqual([dtype, shape]);
+    expect(Buffer.compare(got[key]!.bytes, bytes), `${title}: ${key}`).toBe(0);
+  }
+}
+
+describe("GPTQ and AWQ refuse", () => {
+  const { matrix } = randomMatrix(1, 1, 2, { bits: 4, scale: "bf16", scaleBits: 8, zeros: "middle" });
+  const cases: [title: string, matrix: QuantizedMatrix, reason: RegExp][] = [
+    ["a code book", { ...matrix, codeBook: new Int8Array(16) }, /code book/],
+    ["a short last group", { ...matrix, groupSize: 48 }, /groups of 48 do not divide 64 inputs/],
+    [
+      "a zero point past the codes",
+      { ...matrix, zero: 16 },
+      /zero point of 16|output 0, group 0|offsets are not exact/,
+    ],
+  ];
+  it.each(cases)("%s", (_, unfit, reason) => {
+    for (const name of ["gptq v1", "awq"])
+      expect(() => codecs[name]!.encode({ matrix: unfit }), name).toThrow(
+        expect.objectContaining({ code: "ERR_UNSUPPORTED", message: expect.stringMatching(reason) }),
+      );
+  });
+
+  it("an order that has an input twice", () => {
+    const inputOrder = new Int32Array(64);
+    expect(() => encodeGptq({ matrix, inputOrder })).toThrow(expect.objectContaining({ code: "ERR_ARGUMENT" }));
+    expect(() => encodeCompressed({ matrix, inputOrder })).toThrow(expect.objectContaining({ code: "ERR_ARGUMENT" }));
+  });
+});
