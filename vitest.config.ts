@@ -9,6 +9,7 @@ const config: ViteUserConfig = defineConfig({
     globalSetup: ["test/fetch-models.ts"],
     testTimeout: 60_000,
     pool: "forks",
+    reporters: ["default", "./tools/closing-line.ts"],
     execArgv,
   },
 });
