@@ -76,12 +76,13 @@ export async function main(): Promise<void> {
 }
 
 async function allArms(): Promise<StartArm[]> {
-  const own = { node: process.execPath, more: [] };
+  const node = process.execPath;
+  const ours = { script: "halfbyte", more: ["wasm"] };
   return [
-    { ...own, name: `halfbyte, Node ${process.versions.node.split(".")[0]}`, script: "halfbyte" },
-    { ...own, name: "halfbyte, Node 24", script: "halfbyte", node: await nodeOfVersion(24) },
-    { ...own, name: "node-llama-cpp, default", script: "node-llama-cpp" },
-    { ...own, name: "node-llama-cpp, best", script: "node-llama-cpp", more: ["best"] },
+    { ...ours, name: `halfbyte, Node ${process.versions.node.split(".")[0]}`, node },
+    { ...ours, name: "halfbyte, Node 24", node: await nodeOfVersion(24) },
+    { name: "node-llama-cpp, default", node, script: "node-llama-cpp", more: [] },
+    { name: "node-llama-cpp, best", node, script: "node-llama-cpp", more: ["best"] },
   ];
 }
 
