@@ -1,10 +1,9 @@
-import { codes5, codes6, lowerTable, nibbles, upperTable } from "./linear-codes";
+import { lowerTable, nibbles, upperTable } from "./linear-codes";
 import { codeBook } from "./linear-matrix";
-import { HIGH_MASK, NIBBLE_MASK, Task } from "./linear-task";
+import { NIBBLE_MASK, Task, UPPER_MASK } from "./linear-task";
 
-// Forms of codes by activations of 8 bits, as in linear-words.ts, by relaxed SIMD, whose second operand may use 7 bits: its
-// answer is then the same everywhere. A part is 16 inputs. Sums stay in 16 bits as long as they fit:
-// 2 · 127 · (8 quads · 15, 4 · 31 or 2 · 63) < 2^15.
+// Planes of codes by activations of 8 bits, as in linear-words.ts, by relaxed SIMD, whose second operand may use 7 bits: its
+// answer is then the same everywhere. A part is 16 inputs. Sums of 32 inputs stay in 16 bits: 2 · 127 · 15 · 8 < 2^15.
 
 // @ts-ignore: decorator
 @inline
@@ -18,24 +17,26 @@ function widen(sums: v128): v128 {
   return i32x4.extadd_pairwise_i16x8_s(sums);
 }
 
-/** 16-bit sums of four quads' nibbles. */
+/** Four quads' bits `shift`, `shift + width` … of each byte. */
 // @ts-ignore: decorator
 @inline
-function dotNibbles(q: usize, mask: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-  const low = v128.load(q);
-  const high = v128.load(q, 64);
+function dotBits(v: v128, shift: i32, width: i32, mask: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
   return i16x8.add(
-    i16x8.add(dotBytes(x0, nibbles(low, 0, mask)), dotBytes(x1, nibbles(low, 1, mask))),
-    i16x8.add(dotBytes(x2, nibbles(high, 0, mask)), dotBytes(x3, nibbles(high, 1, mask))),
+    i16x8.add(
+      dotBytes(x0, v128.and(shift ? i16x8.shr_u(v, shift) : v, mask)),
+      dotBytes(x1, v128.and(i16x8.shr_u(v, shift + width), mask)),
+    ),
+    i16x8.add(
+      dotBytes(x2, v128.and(i16x8.shr_u(v, shift + 2 * width), mask)),
+      dotBytes(x3, v128.and(i16x8.shr_u(v, shift + 3 * width), mask)),
+    ),
   );
 }
 
-/** The same through a table. */
+/** Four quads' nibbles, through a table. */
 // @ts-ignore: decorator
 @inline
-function dotTable(q: usize, mask: v128, table: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-  const low = v128.load(q);
-  const high = v128.load(q, 64);
+function dotTable(low: v128, high: v128, mask: v128, table: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
   return i16x8.add(
     i16x8.add(
       dotBytes(x0, i8x16.relaxed_swizzle(table, nibbles(low, 0, mask))),
@@ -48,10 +49,10 @@ function dotTable(q: usize, mask: v128, table: v128, x0: v128, x1: v128, x2: v12
   );
 }
 
-/** 4-bit codes. */
+/** Nibbles: 4-bit codes, the lower part of wider ones, and the upper part of 8-bit ones. */
 // @ts-ignore: decorator
 @unmanaged
-export class Bytes4 {
+export class ByteNibbles {
   // @ts-ignore: decorator
   @inline
   words(): bool {
@@ -59,8 +60,8 @@ export class Bytes4 {
   }
   // @ts-ignore: decorator
   @inline
-  highShift(): usize {
-    return 0;
+  planeShift(): usize {
+    return 3;
   }
   // @ts-ignore: decorator
   @inline
@@ -69,18 +70,24 @@ export class Bytes4 {
   }
   // @ts-ignore: decorator
   @inline
-  first(task: Task): v128 {
+  lower(task: Task): v128 {
     return i32x4.splat(0);
   }
   // @ts-ignore: decorator
   @inline
-  second(task: Task): v128 {
+  upper(task: Task): v128 {
     return i32x4.splat(0);
   }
   // @ts-ignore: decorator
   @inline
-  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-    return dotNibbles(q, mask, x0, x1, x2, x3);
+  dot(part: i32, q: usize, mask: v128, lower: v128, upper: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    q += <usize>part << 7;
+    const low = v128.load(q);
+    const high = v128.load(q, 64);
+    return i16x8.add(
+      i16x8.add(dotBytes(x0, nibbles(low, 0, mask)), dotBytes(x1, nibbles(low, 1, mask))),
+      i16x8.add(dotBytes(x2, nibbles(high, 0, mask)), dotBytes(x3, nibbles(high, 1, mask))),
+    );
   }
   // @ts-ignore: decorator
   @inline
@@ -94,10 +101,10 @@ export class Bytes4 {
   }
 }
 
-/** 5-bit codes. */
+/** The upper bit of 5-bit codes. */
 // @ts-ignore: decorator
 @unmanaged
-export class Bytes5 {
+export class ByteFifthBits {
   // @ts-ignore: decorator
   @inline
   words(): bool {
@@ -105,60 +112,45 @@ export class Bytes5 {
   }
   // @ts-ignore: decorator
   @inline
-  highShift(): usize {
+  planeShift(): usize {
     return 1;
   }
   // @ts-ignore: decorator
   @inline
   mask(task: Task): v128 {
-    return v128.load(changetype<usize>(task), NIBBLE_MASK);
+    return v128.load(changetype<usize>(task), UPPER_MASK);
   }
   // @ts-ignore: decorator
   @inline
-  first(task: Task): v128 {
-    return v128.load(changetype<usize>(task), HIGH_MASK);
-  }
-  // @ts-ignore: decorator
-  @inline
-  second(task: Task): v128 {
+  lower(task: Task): v128 {
     return i32x4.splat(0);
   }
   // @ts-ignore: decorator
   @inline
-  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-    const low = v128.load(q);
-    const next = v128.load(q, 64);
-    const high = v128.load(h);
-    const quad = 4 * part;
-    return widen(
-      i16x8.add(
-        i16x8.add(
-          dotBytes(x0, codes5(low, high, quad, mask, a)),
-          dotBytes(x1, codes5(low, high, quad + 1, mask, a)),
-        ),
-        i16x8.add(
-          dotBytes(x2, codes5(next, high, quad + 2, mask, a)),
-          dotBytes(x3, codes5(next, high, quad + 3, mask, a)),
-        ),
-      ),
-    );
+  upper(task: Task): v128 {
+    return i32x4.splat(0);
+  }
+  // @ts-ignore: decorator
+  @inline
+  dot(part: i32, q: usize, mask: v128, lower: v128, upper: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    return dotBits(v128.load(q), 4 * part, 1, mask, x0, x1, x2, x3);
   }
   // @ts-ignore: decorator
   @inline
   add(a: v128, b: v128): v128 {
-    return i32x4.add(a, b);
+    return i16x8.add(a, b);
   }
   // @ts-ignore: decorator
   @inline
   widen(sums: v128): v128 {
-    return sums;
+    return i32x4.extadd_pairwise_i16x8_s(sums);
   }
 }
 
-/** 6-bit codes. */
+/** The two upper bits of 6-bit codes. */
 // @ts-ignore: decorator
 @unmanaged
-export class Bytes6 {
+export class ByteSixthBits {
   // @ts-ignore: decorator
   @inline
   words(): bool {
@@ -166,51 +158,45 @@ export class Bytes6 {
   }
   // @ts-ignore: decorator
   @inline
-  highShift(): usize {
+  planeShift(): usize {
     return 2;
   }
   // @ts-ignore: decorator
   @inline
   mask(task: Task): v128 {
-    return v128.load(changetype<usize>(task), NIBBLE_MASK);
+    return v128.load(changetype<usize>(task), UPPER_MASK);
   }
   // @ts-ignore: decorator
   @inline
-  first(task: Task): v128 {
-    return v128.load(changetype<usize>(task), HIGH_MASK);
-  }
-  // @ts-ignore: decorator
-  @inline
-  second(task: Task): v128 {
+  lower(task: Task): v128 {
     return i32x4.splat(0);
   }
   // @ts-ignore: decorator
   @inline
-  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-    const low = v128.load(q);
-    const next = v128.load(q, 64);
-    const high = v128.load(h + (<usize>part << 6));
-    return i32x4.add(
-      widen(i16x8.add(dotBytes(x0, codes6(low, high, 0, mask, a)), dotBytes(x1, codes6(low, high, 1, mask, a)))),
-      widen(i16x8.add(dotBytes(x2, codes6(next, high, 2, mask, a)), dotBytes(x3, codes6(next, high, 3, mask, a)))),
-    );
+  upper(task: Task): v128 {
+    return i32x4.splat(0);
+  }
+  // @ts-ignore: decorator
+  @inline
+  dot(part: i32, q: usize, mask: v128, lower: v128, upper: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    return dotBits(v128.load(q + (<usize>part << 6)), 0, 2, mask, x0, x1, x2, x3);
   }
   // @ts-ignore: decorator
   @inline
   add(a: v128, b: v128): v128 {
-    return i32x4.add(a, b);
+    return i16x8.add(a, b);
   }
   // @ts-ignore: decorator
   @inline
   widen(sums: v128): v128 {
-    return sums;
+    return i32x4.extadd_pairwise_i16x8_s(sums);
   }
 }
 
-/** 8-bit codes, in two planes of nibbles. */
+/** Nibbles that stand for values of a code book: of the values + 128, lower and upper nibbles come from a table each. */
 // @ts-ignore: decorator
 @unmanaged
-export class Bytes8 {
+export class ByteBook {
   // @ts-ignore: decorator
   @inline
   words(): bool {
@@ -218,7 +204,7 @@ export class Bytes8 {
   }
   // @ts-ignore: decorator
   @inline
-  highShift(): usize {
+  planeShift(): usize {
     return 3;
   }
   // @ts-ignore: decorator
@@ -228,69 +214,23 @@ export class Bytes8 {
   }
   // @ts-ignore: decorator
   @inline
-  first(task: Task): v128 {
-    return i32x4.splat(0);
-  }
-  // @ts-ignore: decorator
-  @inline
-  second(task: Task): v128 {
-    return i32x4.splat(0);
-  }
-  // @ts-ignore: decorator
-  @inline
-  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
-    return i32x4.add(
-      widen(dotNibbles(q, mask, x0, x1, x2, x3)),
-      i32x4.shl(widen(dotNibbles(h + (<usize>part << 7), mask, x0, x1, x2, x3)), 4),
-    );
-  }
-  // @ts-ignore: decorator
-  @inline
-  add(a: v128, b: v128): v128 {
-    return i32x4.add(a, b);
-  }
-  // @ts-ignore: decorator
-  @inline
-  widen(sums: v128): v128 {
-    return sums;
-  }
-}
-
-/** A code book, whose values + 128 are split into nibbles as 8-bit codes are: two tables. */
-// @ts-ignore: decorator
-@unmanaged
-export class BytesBook {
-  // @ts-ignore: decorator
-  @inline
-  words(): bool {
-    return false;
-  }
-  // @ts-ignore: decorator
-  @inline
-  highShift(): usize {
-    return 0;
-  }
-  // @ts-ignore: decorator
-  @inline
-  mask(task: Task): v128 {
-    return v128.load(changetype<usize>(task), NIBBLE_MASK);
-  }
-  // @ts-ignore: decorator
-  @inline
-  first(task: Task): v128 {
+  lower(task: Task): v128 {
     return lowerTable(codeBook(task.matrix));
   }
   // @ts-ignore: decorator
   @inline
-  second(task: Task): v128 {
+  upper(task: Task): v128 {
     return upperTable(codeBook(task.matrix));
   }
   // @ts-ignore: decorator
   @inline
-  dot(part: i32, q: usize, h: usize, mask: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+  dot(part: i32, q: usize, mask: v128, lower: v128, upper: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+    q += <usize>part << 7;
+    const low = v128.load(q);
+    const high = v128.load(q, 64);
     return i32x4.add(
-      widen(dotTable(q, mask, a, x0, x1, x2, x3)),
-      i32x4.shl(widen(dotTable(q, mask, b, x0, x1, x2, x3)), 4),
+      widen(dotTable(low, high, mask, lower, x0, x1, x2, x3)),
+      i32x4.shl(widen(dotTable(low, high, mask, upper, x0, x1, x2, x3)), 4),
     );
   }
   // @ts-ignore: decorator

@@ -48,23 +48,26 @@ export const WORD_NIBBLE_MASK: usize = 96;
 export const WORD_BYTE_MASK: usize = 112;
 /** 16, 48 and 240 in bytes: the bits that 5-, 6- and 8-bit codes have above a nibble. */
 export const HIGH_MASK: usize = 128;
+/** The upper plane's bits of a 5- or 6-bit code: 1 or 3 in bytes, and in 16-bit lanes. */
+export const UPPER_MASK: usize = 144;
+export const UPPER_WORD_MASK: usize = 160;
 /** For f16 to f32: linear-half.ts. */
-export const HALF_MASK: usize = 144;
-export const HALF_FACTOR: usize = 160;
+export const HALF_MASK: usize = 176;
+export const HALF_FACTOR: usize = 192;
 
 /** f32 [ROW_BATCH][16]: sums so far. */
-export const SUMS: usize = 192;
+export const SUMS: usize = 256;
 /** For each run of a chunk, 16 numbers: i32 sums, f32 scales, f32 offsets, i32 zero points. */
-export const INTEGERS: usize = 8384;
-export const SCALES: usize = 16576;
-export const OFFSETS: usize = 24768;
-export const ZEROS: usize = 32960;
+export const INTEGERS: usize = 8448;
+export const SCALES: usize = 16640;
+export const OFFSETS: usize = 24832;
+export const ZEROS: usize = 33024;
 /** Unpacked codes, or f32 weights, of a chunk; 32 bytes an input. */
-export const CODES: usize = 41152;
+export const CODES: usize = 41216;
 /** i32 [4][CHUNK_RUNS]: sums of codes of a tile's rows. */
-export const TILE_SUMS: usize = 73920;
+export const TILE_SUMS: usize = 73984;
 export const TILE_SUMS_STRIDE: usize = 512;
-export const LINEAR_SCRATCH_BYTES: i32 = 75968;
+export const LINEAR_SCRATCH_BYTES: i32 = 76032;
 
 /** The sum of a row's codes in a run, from the sums stored `at` bytes into the row. */
 // @ts-ignore: decorator

@@ -16,6 +16,8 @@ import {
   ROW_BATCH,
   SUMS,
   Task,
+  UPPER_MASK,
+  UPPER_WORD_MASK,
   WORD_BYTE_MASK,
   WORD_NIBBLE_MASK,
 } from "./linear-task";
@@ -102,6 +104,8 @@ function storeConstants(scratch: usize, form: i32): void {
   v128.store(scratch, i16x8.splat(15), WORD_NIBBLE_MASK);
   v128.store(scratch, i16x8.splat(255), WORD_BYTE_MASK);
   v128.store(scratch, highMaskOf(form), HIGH_MASK);
+  v128.store(scratch, i8x16.splat(form == 5 ? 1 : 3), UPPER_MASK);
+  v128.store(scratch, i16x8.splat(form == 5 ? 1 : 3), UPPER_WORD_MASK);
   v128.store(scratch, i32x4.splat(MOVED_MASK), HALF_MASK);
   v128.store(scratch, f32x4.splat(BIAS_FACTOR), HALF_FACTOR);
 }
