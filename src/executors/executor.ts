@@ -71,10 +71,20 @@ export interface LoadOptions {
   readonly onProgress?: (packedBytes: number, totalBytes: number) => void;
 }
 
+/** An executor whose threads start while it is not yet known what they will run. */
+export interface PreparedExecutor {
+  /** As the executor's own, with the options it was prepared with; once. */
+  load(plan: Plan, weights: WeightSet): Promise<PlanRunner>;
+  /** Ends the threads, whether a load is yet to come, under way (it rejects with ERR_DISPOSED) or done. Never rejects. */
+  dispose(): Promise<void>;
+}
+
 /** Interprets plans. All executors give the same bits: docs/arithmetic.md. */
 export interface Executor {
   readonly name: ExecutorInfo["name"];
   /** Undefined where the executor can run here, else the reason it cannot. */
   unavailable(): Promise<string | undefined>;
   load(plan: Plan, weights: WeightSet, options?: LoadOptions): Promise<PlanRunner>;
+  /** Begins what `load` does that no plan decides, where that takes time. Throws what `load` would throw for the options. */
+  prepare?(options?: LoadOptions): Promise<PreparedExecutor>;
 }

@@ -20,12 +20,14 @@ export interface ThreadEvents {
 
 /** A worker, whichever environment it runs in. */
 export interface Thread {
+  /** Hands the thread its work; once, at any time. */
+  begin(start: ThreadStart): void;
   /** Keeps the process alive, or not, until the thread ends. */
   keepAlive(keep: boolean): void;
   terminate(): Promise<void>;
 }
 
-export type SpawnThread = (start: ThreadStart, events: ThreadEvents) => Thread;
+export type SpawnThread = (events: ThreadEvents) => Thread;
 
 interface Waiting {
   resolve(): void;
@@ -34,19 +36,21 @@ interface Waiting {
 
 const disposed = (): HalfbyteError => new HalfbyteError("ERR_DISPOSED", "the model was disposed");
 
-/** Workers that sleep on the shared memory between commands; the last to finish a command says so by a message. */
+/**
+ * Workers that start at once, begin when there is a memory to work on, and sleep on it between commands; the last to
+ * finish a command says so by a message.
+ */
 export class WorkerPool implements ComputePool {
   readonly threads: number;
   readonly inline = false;
-  readonly #control: Int32Array;
+  #control: Int32Array | undefined;
   readonly #workers: Thread[];
   readonly #ready: Promise<void>;
   #waiting: Waiting | undefined;
   #failure: unknown;
 
-  constructor(module: WebAssembly.Module, memory: WebAssembly.Memory, threads: number, spawn: SpawnThread) {
+  constructor(threads: number, spawn: SpawnThread) {
     this.threads = threads;
-    this.#control = new Int32Array(memory.buffer, 0, 256);
     let starting = threads;
     this.#ready = new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };
@@ -59,31 +63,45 @@ export class WorkerPool implements ComputePool {
       if (this.#failure !== undefined) return;
       this.#end(new HalfbyteError("ERR_EXECUTOR", "a compute thread ended unexpectedly", { cause }));
     };
-    this.#workers = Array.from({ length: threads }, (_, thread) =>
-      spawn(
-        {
-          module,
-          memory,
-          thread,
-          threads,
-          startWord: CONTROL.start / 4,
-          commandWord: CONTROL.command / 4,
-          stepCommand: COMMAND.step,
-          packCommand: COMMAND.pack,
-        },
-        { onMessage, onFailure },
-      ),
-    );
+    this.#workers = Array.from({ length: threads }, () => spawn({ onMessage, onFailure }));
   }
 
-  async run(command: Exclude<Command, "stop">): Promise<void> {
+  /** Gives the workers their kernels and memory; once, before any command. */
+  begin(module: WebAssembly.Module, memory: WebAssembly.Memory): void {
+    this.#control = new Int32Array(memory.buffer, 0, 256);
+    const { threads } = this;
+    this.#workers.forEach((worker, thread) => {
+      worker.begin({
+        module,
+        memory,
+        thread,
+        threads,
+        startWord: CONTROL.start / 4,
+        commandWord: CONTROL.command / 4,
+        stepCommand: COMMAND.step,
+        packCommand: COMMAND.pack,
+      });
+    });
+  }
+
+  /** Resolves when all threads have begun; rejects with what ended them, if something did. */
+  async ready(): Promise<void> {
     this.#workers[0]!.keepAlive(true);
     try {
       await this.#ready;
-      if (this.#failure !== undefined) throw this.#failure;
+    } finally {
+      this.#workers[0]!.keepAlive(false);
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  async run(command: Exclude<Command, "stop">): Promise<void> {
+    await this.ready();
+    this.#workers[0]!.keepAlive(true);
+    try {
       await new Promise<void>((resolve, reject) => {
         this.#waiting = { resolve, reject };
-        this.#control[CONTROL.finished / 4] = 0;
+        this.#control![CONTROL.finished / 4] = 0;
         this.#start(command);
       });
     } finally {
@@ -97,9 +115,11 @@ export class WorkerPool implements ComputePool {
   }
 
   #start(command: Command): void {
-    this.#control[CONTROL.command / 4] = COMMAND[command];
-    Atomics.add(this.#control, CONTROL.start / 4, 1);
-    Atomics.notify(this.#control, CONTROL.start / 4);
+    const control = this.#control;
+    if (!control) return;
+    control[CONTROL.command / 4] = COMMAND[command];
+    Atomics.add(control, CONTROL.start / 4, 1);
+    Atomics.notify(control, CONTROL.start / 4);
   }
 
   /** Threads in the middle of a command may wait for one that is gone: all must go. */

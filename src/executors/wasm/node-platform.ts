@@ -8,15 +8,16 @@ import type { ThreadStart } from "./thread.ts";
 export const nodePlatform: Platform = {
   defaultThreads: () => cpuBudget().threads,
   compile: async (binary) => WebAssembly.compile(await readFile(binary)),
-  spawnThread(start: ThreadStart, { onMessage, onFailure }: ThreadEvents): Thread {
+  spawnThread({ onMessage, onFailure }: ThreadEvents): Thread {
     // The parent's flags may be a test runner's loaders, of no use here and slow.
-    const worker = new Worker(new URL("./build/thread.js", import.meta.url), { workerData: start, execArgv: [] });
+    const worker = new Worker(new URL("./build/thread.js", import.meta.url), { execArgv: [] });
     worker.on("message", onMessage);
     worker.on("error", onFailure);
     worker.on("exit", (code) => onFailure(new Error(`worker exited with code ${code}`)));
     // After the listeners, which hold the process.
     worker.unref();
     return {
+      begin: (start: ThreadStart) => worker.postMessage(start),
       keepAlive: (keep) => (keep ? worker.ref() : worker.unref()),
       terminate: async () => void (await worker.terminate()),
     };

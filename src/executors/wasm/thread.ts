@@ -1,7 +1,7 @@
 // The program of a compute thread, in Node and in the browser. tools/build-wasm.mjs makes build/thread.js of it, a file
 // that workers can load beside the TypeScript sources; it imports nothing of the project, so that the one file is all.
 
-/** What a pool hands a new thread. */
+/** What a pool hands a thread to begin with. */
 export interface ThreadStart {
   readonly module: WebAssembly.Module;
   readonly memory: WebAssembly.Memory;
@@ -40,8 +40,8 @@ function work(start: ThreadStart, post: (message: string) => void): void {
 }
 
 if (typeof process !== "undefined" && process.versions?.node) {
-  const { parentPort, workerData } = await import("node:worker_threads");
-  work(workerData as ThreadStart, (message) => parentPort!.postMessage(message));
+  const { parentPort } = await import("node:worker_threads");
+  parentPort!.once("message", (start: ThreadStart) => work(start, (message) => parentPort!.postMessage(message)));
 } else {
   self.onmessage = (event: MessageEvent<ThreadStart>) => work(event.data, (message) => self.postMessage(message));
 }

@@ -53,6 +53,22 @@ describe("the WebAssembly executor", () => {
     await expect(wasmExecutor.load(plan, weights, { threads: 0 })).rejects.toMatchObject({ code: "ERR_ARGUMENT" });
   });
 
+  it("starts its threads before there is a plan, and ends them where none comes", async () => {
+    const { plan, weights } = makeModel();
+    await expect(wasmExecutor.prepare!({ kernel: "avx2" })).rejects.toMatchObject({ code: "ERR_EXECUTOR" });
+    await expect(wasmExecutor.prepare!({ threads: 0 })).rejects.toMatchObject({ code: "ERR_ARGUMENT" });
+    const unused = await wasmExecutor.prepare!({ threads: 2 });
+    await unused.dispose();
+    await expect(unused.load(plan, weights)).rejects.toMatchObject({ code: "ERR_DISPOSED" });
+
+    const abandoned = await wasmExecutor.prepare!({ threads: 2 });
+    const loading = abandoned.load(plan, weights);
+    await Promise.all([
+      expect(loading).rejects.toMatchObject({ code: "ERR_DISPOSED" }),
+      new Promise((resolve) => setTimeout(resolve)).then(() => abandoned.dispose()),
+    ]);
+  });
+
   it("refuses steps that do not fit, and a second step at a time", async () => {
     const runner = await load(makeModel());
     await expect(runner.step(batch(65))).rejects.toMatchObject({ code: "ERR_ARGUMENT" });

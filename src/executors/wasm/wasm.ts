@@ -1,13 +1,21 @@
 import { HalfbyteError } from "../../errors.ts";
 import type { Plan } from "../../plan/plan.ts";
-import type { Executor, ExecutorInfo, LoadOptions, PlanRunner, Rejected, WeightSet } from "../executor.ts";
+import type {
+  Executor,
+  ExecutorInfo,
+  LoadOptions,
+  PlanRunner,
+  PreparedExecutor,
+  Rejected,
+  WeightSet,
+} from "../executor.ts";
 import { kernelModule } from "./binaries.ts";
 import { type ComputePool, InlinePool, WorkerPool } from "./compute-pool.ts";
 import { hasSimd, noRelaxedSimd, noSharedMemory, type WasmKernel } from "./features.ts";
 import { KernelMemory } from "./kernel-memory.ts";
 import { loadWeights } from "./load-weights.ts";
 import { mapMemory, writePlan } from "./memory-map.ts";
-import { currentPlatform, type Platform } from "./platform.ts";
+import { currentPlatform } from "./platform.ts";
 import { WasmRunner } from "./runner.ts";
 
 /** More threads than a pool can usefully hold together at the pace of a token. */
@@ -23,49 +31,65 @@ export function wasmExecutorWith({ inline = false }: { inline?: boolean }): Exec
     async unavailable() {
       return hasSimd() ? undefined : "this engine's WebAssembly has no SIMD";
     },
-    load: (plan, weights, options = {}) => load(plan, weights, options, inline),
+    load: async (plan, weights, options = {}) => (await prepare(options, inline)).load(plan, weights),
+    prepare: (options = {}) => prepare(options, inline),
   };
 }
 
-async function load(plan: Plan, weights: WeightSet, options: LoadOptions, forceInline: boolean): Promise<PlanRunner> {
-  checkPlan(plan);
+/** What a load needs of no plan. */
+interface Start {
+  readonly info: ExecutorInfo;
+  readonly module: Promise<WebAssembly.Module>;
+  /** Undefined where the calling thread does the work. */
+  readonly workers: WorkerPool | undefined;
+}
+
+async function prepare(options: LoadOptions, forceInline: boolean): Promise<PreparedExecutor> {
   const platform = await currentPlatform();
   const { kernel, rejected } = chooseKernel(options.kernel);
   const unshared = forceInline ? "asked for" : noSharedMemory();
   const shared = unshared === undefined;
   const threads = shared ? checkThreads(options.threads ?? platform.defaultThreads()) : 1;
   if (!shared) rejected.push({ kernel: "threads", reason: unshared });
-  const module = await kernelModule(kernel, shared, platform);
-  const map = mapMemory(plan);
-  const memory = KernelMemory.allocate(map.end, shared);
-  writePlan(plan, map, memory);
-  const pool = startPool(module, memory, threads, shared, platform);
+  const reason = `${options.kernel ? "asked for" : `best here: ${kernel}`}, ${shared ? "workers" : "on the calling thread"}`;
+  const module = kernelModule(kernel, shared, platform);
+  module.catch(() => {}); // load says it
+  const workers = shared ? new WorkerPool(threads, platform.spawnThread) : undefined;
+  const start: Start = { info: { name: "wasm", kernel, threads, reason, rejected }, module, workers };
+  return {
+    load: (plan, weights) => load(plan, weights, options, start),
+    dispose: async () => workers?.dispose(),
+  };
+}
+
+async function load(
+  plan: Plan,
+  weights: WeightSet,
+  options: LoadOptions,
+  { info, module, workers }: Start,
+): Promise<PlanRunner> {
   try {
+    checkPlan(plan);
+    const map = mapMemory(plan);
+    const memory = KernelMemory.allocate(map.end, workers !== undefined);
+    writePlan(plan, map, memory);
+    const pool = startPool(await module, memory.memory, workers);
     await loadWeights(plan, weights, map, memory, pool, options);
+    await workers?.ready();
+    return new WasmRunner(plan, info, memory, map, pool);
   } catch (error) {
-    await pool.dispose();
+    await workers?.dispose();
     throw error;
   }
-  const info: ExecutorInfo = {
-    name: "wasm",
-    kernel,
-    threads,
-    reason: `${options.kernel ? "asked for" : `best here: ${kernel}`}, ${shared ? "workers" : "on the calling thread"}`,
-    rejected,
-  };
-  return new WasmRunner(plan, info, memory, map, pool);
 }
 
 function startPool(
   module: WebAssembly.Module,
-  memory: KernelMemory,
-  threads: number,
-  shared: boolean,
-  platform: Platform,
+  memory: WebAssembly.Memory,
+  workers: WorkerPool | undefined,
 ): ComputePool {
-  return shared
-    ? new WorkerPool(module, memory.memory, threads, platform.spawnThread)
-    : new InlinePool(module, memory.memory);
+  workers?.begin(module, memory);
+  return workers ?? new InlinePool(module, memory);
 }
 
 function chooseKernel(wanted: string | undefined): { kernel: WasmKernel; rejected: Rejected[] } {

@@ -13,11 +13,14 @@ export const webPlatform: Platform = {
     // Servers that do not know wasm's media type break compileStreaming; the files are small.
     return WebAssembly.compile(await response.arrayBuffer());
   },
-  spawnThread(start: ThreadStart, { onMessage, onFailure }: ThreadEvents): Thread {
+  spawnThread({ onMessage, onFailure }: ThreadEvents): Thread {
     const worker = new Worker(new URL("./build/thread.js", import.meta.url), { type: "module" });
     worker.onmessage = (event) => onMessage(event.data);
     worker.onerror = (event) => onFailure(new Error(event.message || "worker failed"));
-    worker.postMessage(start);
-    return { keepAlive() {}, terminate: async () => worker.terminate() };
+    return {
+      begin: (start: ThreadStart) => worker.postMessage(start),
+      keepAlive() {},
+      terminate: async () => worker.terminate(),
+    };
   },
 };
