@@ -67,6 +67,7 @@ function encodingOf(name: string, parts: Partial<Record<string, SafetensorsTenso
   if (weight_packed && (weight_global_scale || (weight_scale && /^(F8|U8)/.test(weight_scale.dtype))))
     throw new HalfbyteError("ERR_UNSUPPORTED", "4-bit floats in safetensors cannot be read", { place: shown(name) });
   if (weight_packed) return weight_packed.dtype === "I32" ? "pack-quantized" : "cpu_int4";
-  if (qweight) return qweight.shape[1]! * 8 === scales?.shape[1] ? "awq" : "gptq";
+  const outputs = scales?.shape[1];
+  if (qweight) return outputs && qweight.shape[1] === outputs / 8 ? "awq" : "gptq";
   return weight && "int-quantized";
 }

@@ -1,7 +1,7 @@
 import { HalfbyteError } from "../../errors.ts";
 import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
 import { ExactForm } from "./exact-form.ts";
-import { type Declared, groupSizeOf, type MatrixForm } from "./form.ts";
+import { type Declared, type MatrixForm, matrixForm } from "./form.ts";
 import type { OutputAxis } from "./outputs.ts";
 import {
   newTensor,
@@ -49,7 +49,7 @@ export function awqForm(parts: AwqParts<TensorHeader>, declared: Declared, place
       ...(width === N && { remedy: "these are tensors of GPTQ" }),
     });
   part(parts, "qzeros", ["I32"], [groups, width], place);
-  return { N, K, bits: 4, groupSize: groupSizeOf(K, groups, declared.groupSize, place) };
+  return matrixForm({ N, K, bits: 4 }, groups, declared, place);
 }
 
 /** Throws as `awqForm` for tensors that are not of the form. */

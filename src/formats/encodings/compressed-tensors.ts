@@ -1,7 +1,7 @@
 import { HalfbyteError } from "../../errors.ts";
 import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
 import { ExactForm } from "./exact-form.ts";
-import { checkBits, type Declared, groupSizeOf, type MatrixForm, type OrderedMatrix } from "./form.ts";
+import { checkBits, type Declared, type MatrixForm, matrixForm, type OrderedMatrix } from "./form.ts";
 import { checkOrder, groupOfInput, inputOrder, putColumns, readGroupOfInput, takeColumns } from "./input-order.ts";
 import type { OutputAxis } from "./outputs.ts";
 import {
@@ -78,7 +78,7 @@ export function compressedForm(
   const groups = part(parts, "weight_scale", SCALE_DTYPES, [N, undefined], place).shape[1]!;
   zeroPoint(parts, { N, bits }, groups, place);
   if (parts.weight_g_idx) part(parts, "weight_g_idx", ["I32"], [K], place);
-  return { N, K, bits, groupSize: groupSizeOf(K, groups, declared.groupSize, place) };
+  return matrixForm({ N, K, bits }, groups, declared, place);
 }
 
 function zeroPoint<T extends TensorHeader>(
@@ -188,7 +188,7 @@ export function intQuantizedForm(
   const [N, K] = part(parts, "weight", ["I8"], [undefined, undefined], place).shape as [number, number];
   const groups = part(parts, "weight_scale", SCALE_DTYPES, [N, undefined], place).shape[1]!;
   if (parts.weight_zero_point) part(parts, "weight_zero_point", ["I8"], [N, groups], place);
-  return { N, K, bits: 8, groupSize: groupSizeOf(K, groups, declared.groupSize, place) };
+  return matrixForm({ N, K, bits: 8 }, groups, declared, place);
 }
 
 /** Throws as `intQuantizedForm` for tensors that are not of the form. */

@@ -1,6 +1,6 @@
 import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
 import { ExactForm } from "./exact-form.ts";
-import { type Declared, groupSizeOf, type MatrixForm } from "./form.ts";
+import { type Declared, type MatrixForm, matrixForm } from "./form.ts";
 import type { OutputAxis } from "./outputs.ts";
 import {
   groupTensor,
@@ -37,7 +37,7 @@ export function cpuInt4Form(parts: CpuInt4Parts<TensorHeader>, declared: Declare
   const groups = scale.shape[1]!;
   part(parts, "weight_zero", SCALE_DTYPES, [N, groups], place);
   const K = half * 2;
-  return { N, K, bits: 4, groupSize: groupSizeOf(K, groups, declared.groupSize, place) };
+  return matrixForm({ N, K, bits: 4 }, groups, declared, place);
 }
 
 /** Throws as `cpuInt4Form` for tensors that are not of the form. */

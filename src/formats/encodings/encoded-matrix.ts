@@ -47,7 +47,9 @@ export function encodedMatrix<Key extends string, Form extends MatrixForm>(
   const unit = Math.max(...used.map(([, at]) => at.outputsPerElement));
   const rowBytes = Math.ceil(used.reduce((sum, [, , { byteLength }]) => sum + byteLength, 0) / N);
   const acrossRows = used.some(([, at]) => at.axis === 1);
-  const heldOutputs = acrossRows ? Math.floor(heldBytes / rowBytes / unit) * unit : 0;
+  // Whole multiples of what is asked for, so that asking in turn reads nothing twice.
+  const outputsFor = (count: number): number =>
+    acrossRows ? Math.max(1, Math.floor(heldBytes / rowBytes / count)) * count : count;
   const decode = (parts: Held["parts"], outputs: number): QuantizedMatrix =>
     encoded.decode(Object.fromEntries(parts.map(([key, , tensor]) => [key, tensor])) as Parts<Key>, {
       ...form,
@@ -63,6 +65,14 @@ export function encodedMatrix<Key extends string, Form extends MatrixForm>(
       ),
     ),
   });
+  const like = decode(
+    used.map(([key, at, { dtype, shape }]) => [
+      key,
+      at,
+      { dtype, shape: shape.map((size, i) => (i === at.axis ? 0 : size)), bytes: new Uint8Array(0) },
+    ]),
+    0,
+  );
   let held: Held | undefined;
 
   return {
@@ -70,21 +80,15 @@ export function encodedMatrix<Key extends string, Form extends MatrixForm>(
     N,
     K,
     rowBytes,
-    like: decode(
-      used.map(([key, at, { dtype, shape }]) => [
-        key,
-        at,
-        { dtype, shape: shape.map((size, i) => (i === at.axis ? 0 : size)), bytes: new Uint8Array(0) },
-      ]),
-      0,
-    ),
+    like,
     async readRows(first, count) {
       checkRange({ name: `rows of ${shown(name)}`, size: N }, first, count);
+      if (count === 0) return like;
       const start = Math.floor(first / unit) * unit;
       const end = Math.min(N, Math.ceil((first + count) / unit) * unit);
       let block = held;
       if (!block || start < block.first || end > block.end)
-        block = await read(start, Math.min(N, Math.max(end, start + heldOutputs)));
+        block = await read(start, Math.min(N, start + outputsFor(end - start)));
       held = end === block.end ? undefined : block;
       const parts = block.parts.map(
         ([key, at, tensor]) =>

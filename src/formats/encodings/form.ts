@@ -28,21 +28,27 @@ export interface OrderedMatrix {
 }
 
 /**
- * Inputs per group where the tensors have `groups` of them. Throws ERR_SHAPE where groups of that number, or of the
- * declared size, do not divide K: the last group could be short in one way or the other.
+ * The form of a matrix whose tensors have `groups` groups per output. Throws ERR_SHAPE for a matrix without outputs or
+ * inputs, and where groups of that number, or of the declared size, do not divide K: the last group could be short in one
+ * way or the other.
  */
-export function groupSizeOf(K: number, groups: number, declared: number | undefined, place: string): number {
-  const refuse = (expected: string): never => {
-    throw new HalfbyteError("ERR_SHAPE", "groups do not divide the inputs", {
-      place,
-      expected,
-      got: `${groups} groups of ${K} inputs`,
-    });
+export function matrixForm(
+  { N, K, bits }: Omit<MatrixForm, "groupSize">,
+  groups: number,
+  declared: Declared,
+  place: string,
+): MatrixForm {
+  const refuse = (problem: string, expected: string, got: string): never => {
+    throw new HalfbyteError("ERR_SHAPE", problem, { place, expected, got });
   };
-  if (K < 1 || groups < 1 || K % groups !== 0) refuse("a number of groups that divides K");
-  if (groups > 1 && declared !== undefined && declared > 0 && K % declared !== 0)
-    refuse(`groups of ${declared}, as the configuration has it`);
-  return K / groups;
+  if (N < 1 || K < 1) refuse("not a matrix", "at least one output and one input", `[${N}, ${K}]`);
+  const got = `${groups} groups of ${K} inputs`;
+  if (groups < 1 || K % groups !== 0)
+    refuse("groups do not divide the inputs", "a number of groups that divides K", got);
+  const { groupSize: size = -1 } = declared;
+  if (groups > 1 && size > 0 && K % size !== 0)
+    refuse("groups do not divide the inputs", `groups of ${size}, as the configuration has it`, got);
+  return { N, K, bits, groupSize: K / groups };
 }
 
 /** Throws ERR_UNSUPPORTED unless codes have 4 or 8 bits. */

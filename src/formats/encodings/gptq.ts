@@ -1,7 +1,7 @@
 import { HalfbyteError } from "../../errors.ts";
 import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
 import { ExactForm } from "./exact-form.ts";
-import { checkBits, type Declared, groupSizeOf, type MatrixForm, type OrderedMatrix } from "./form.ts";
+import { checkBits, type Declared, type MatrixForm, matrixForm, type OrderedMatrix } from "./form.ts";
 import { checkOrder, groupOfInput, inputOrder, putColumns, readGroupOfInput, takeColumns } from "./input-order.ts";
 import type { OutputAxis } from "./outputs.ts";
 import {
@@ -70,7 +70,7 @@ export function gptqForm(parts: GptqParts<TensorHeader>, declared: Declared, pla
   if (parts.g_idx) part(parts, "g_idx", ["I32"], [K], place);
   if (parts.qzeros) part(parts, "qzeros", ["I32"], [groups, Math.ceil((N * bits) / 32)], place);
   else if (!declared.symmetric) part(parts, "qzeros", ["I32"], [groups, undefined], place);
-  return { N, K, bits, groupSize: groupSizeOf(K, groups, declared.groupSize, place) };
+  return matrixForm({ N, K, bits }, groups, declared, place);
 }
 
 function bitsOf({ qzeros, g_idx }: GptqParts<TensorHeader>, rows: number, N: number, declared: Declared): number {
@@ -81,7 +81,7 @@ function bitsOf({ qzeros, g_idx }: GptqParts<TensorHeader>, rows: number, N: num
 }
 
 /** Zero points [G, N] as words hold them. */
-export function gptqZeros(qzeros: Tensor, { N, bits, version }: Pick<GptqForm, "N" | "bits" | "version">): Uint8Array {
+function gptqZeros(qzeros: Tensor, { N, bits, version }: Pick<GptqForm, "N" | "bits" | "version">): Uint8Array {
   let words = wordsOf(qzeros);
   if (version === "v1") words = words.map((word) => word + ONES[bits]);
   return codesFromWords(words, qzeros.shape[0]!, N, bits);

@@ -1,9 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { weightsOf } from "../../../test/encodings.ts";
-import { seededRandom } from "../../../test/mutate.ts";
-import { f32ToBf16, f32ToF16 } from "../../arithmetic/half.ts";
-import type { CodeBits, GroupValues, QuantizedMatrix } from "../../weights/quantized-matrix.ts";
+import { type MatrixKind, randomMatrix, weightsOf } from "../../../test/encodings.ts";
+import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
 import { awqForm, decodeAwq, encodeAwq } from "./awq.ts";
 import {
   compressedForm,
@@ -59,56 +57,14 @@ const codecs: Record<string, Codec> = {
   "tinygemm default": tinygemm("default"),
 };
 
-interface Kind {
-  readonly bits: CodeBits;
-  readonly scale: "f16" | "bf16" | "f32";
-  /** Significant bits of scales. */
-  readonly scaleBits: number;
-  readonly zeros: "middle" | "any";
-  readonly offsets?: boolean;
-  readonly order?: boolean;
-  /** N and K are any number, in one group, in place of multiples of 16 and 32. */
+/** Of 16 · rows outputs and 32 · groups inputs; a ragged one of that many rows and few inputs more than groups. */
+function random(seed: number, rows: number, groups: number, kind: Kind): OrderedMatrix {
+  if (kind.ragged) return randomMatrix(seed, rows, groups + 3, groups + 3, kind);
+  return randomMatrix(seed, rows * 16, groups * 32, 32, kind);
+}
+
+interface Kind extends MatrixKind {
   readonly ragged?: boolean;
-}
-
-/** A random matrix, or one whose columns are out of order; offsets are any bf16, zeros any code. */
-function randomMatrix(seed: number, rows: number, groups: number, kind: Kind): OrderedMatrix {
-  const random = seededRandom(seed);
-  const below = (limit: number): number => Math.floor(random() * limit);
-  const N = kind.ragged ? rows : rows * 16;
-  const groupSize = kind.ragged ? groups + 3 : 32;
-  const K = kind.ragged ? groupSize : groups * 32;
-  const count = kind.ragged ? 1 : groups;
-  const real = (bits: number): number => (2 ** (bits - 1) + below(2 ** (bits - 1))) * 2 ** -(bits + below(6));
-  const stored = (type: Kind["scale"], bits: number): GroupValues => {
-    const values = Float32Array.from({ length: N * count }, () => (below(4) === 0 ? -1 : 1) * real(bits));
-    if (type === "f32") return { kind: type, values };
-    return { kind: type, values: Uint16Array.from(values, type === "f16" ? f32ToF16 : f32ToBf16) };
-  };
-  const middle = 2 ** (kind.bits - 1);
-  const matrix: QuantizedMatrix = {
-    kind: "quantized",
-    N,
-    K,
-    bits: kind.bits,
-    groupSize,
-    codes: Uint8Array.from({ length: N * K }, () => below(2 ** kind.bits)),
-    scale: stored(kind.scale, kind.scaleBits),
-    zero: kind.zeros === "middle" ? middle : Uint8Array.from({ length: N * count }, () => below(2 ** kind.bits)),
-    ...(kind.offsets && { offset: stored("bf16", 8) }),
-  };
-  return kind.order ? { matrix, inputOrder: randomOrder(K, groupSize, below) } : { matrix };
-}
-
-/** Inputs ascend inside a group, as readers make them. */
-function randomOrder(K: number, groupSize: number, below: (limit: number) => number): Int32Array {
-  const inputs = Int32Array.from({ length: K }, (_, k) => k);
-  for (let k = K - 1; k > 0; k--) {
-    const other = below(k + 1);
-    [inputs[k], inputs[other]] = [inputs[other]!, inputs[k]!];
-  }
-  for (let k = 0; k < K; k += groupSize) inputs.subarray(k, k + groupSize).sort();
-  return inputs;
 }
 
 const ALL_4_BIT = [
@@ -146,7 +102,7 @@ describe.each(kinds)("random matrices of %s", (_, kind, holders) => {
   it("keep every weight through every pair of encodings that hold them", () => {
     fc.assert(
       fc.property(matrices, ([seed, rows, groups]) => {
-        const source = randomMatrix(seed, rows, groups, kind);
+        const source = random(seed, rows, groups, kind);
         const weights = weightsOf(source.matrix, source.inputOrder);
         for (const from of holders) {
           const first = codecs[from]!.encode(source);
@@ -172,7 +128,7 @@ describe.each(kinds)("random matrices of %s", (_, kind, holders) => {
   const [rows, groups] = kind.ragged ? [5, 4] : [3, 3];
   it("are refused by the others", () => {
     for (const name of others) {
-      expect(() => codecs[name]!.encode(randomMatrix(7, rows, groups, kind)), name).toThrow(
+      expect(() => codecs[name]!.encode(random(7, rows, groups, kind)), name).toThrow(
         expect.objectContaining({ code: "ERR_UNSUPPORTED", message: expect.stringContaining("cannot hold") }),
       );
     }
@@ -193,7 +149,7 @@ function expectSameTensors(got: Tensors, expected: Tensors, title: string): void
 }
 
 describe("GPTQ and AWQ refuse", () => {
-  const { matrix } = randomMatrix(1, 1, 2, { bits: 4, scale: "bf16", scaleBits: 8, zeros: "middle" });
+  const { matrix } = random(1, 1, 2, { bits: 4, scale: "bf16", scaleBits: 8, zeros: "middle" });
   const cases: [title: string, matrix: QuantizedMatrix, reason: RegExp][] = [
     ["a code book", { ...matrix, codeBook: new Int8Array(16) }, /code book/],
     ["a short last group", { ...matrix, groupSize: 48 }, /groups of 48 do not divide 64 inputs/],

@@ -1,7 +1,7 @@
 import { HalfbyteError } from "../../errors.ts";
 import type { FloatType, QuantizedMatrix } from "../../weights/quantized-matrix.ts";
 import { ExactForm } from "./exact-form.ts";
-import { type Declared, groupSizeOf, type MatrixForm } from "./form.ts";
+import { type Declared, type MatrixForm, matrixForm } from "./form.ts";
 import {
   type FlatValues,
   groupValuesOf,
@@ -41,7 +41,7 @@ export function tinygemmForm(parts: TinygemmParts<TensorHeader>, declared: Decla
       got: String(N),
     });
   const K = 2 * half;
-  return { N, K, bits: 4, groupSize: groupSizeOf(K, groups, declared.groupSize, place) };
+  return matrixForm({ N, K, bits: 4 }, groups, declared, place);
 }
 
 /** Throws as `tinygemmForm` for tensors that are not of the form. */
