@@ -89,17 +89,47 @@ export function encodeAwq(matrix: QuantizedMatrix, place = "matrix"): Written<Ke
 function fromWords(words: Uint32Array, N: number, columns: number): Uint8Array {
   const out = new Uint8Array(N * columns);
   const width = N / PER_WORD;
+  // Four columns at once make whole words of the result.
+  const quads = columns % 4 === 0 ? new Uint32Array(out.buffer) : undefined;
   for (let tile = 0; tile < columns; tile += TILE) {
     const end = Math.min(columns, tile + TILE);
     for (let c = 0; c < width; c++) {
-      for (let k = tile; k < end; k++) {
-        const word = words[k * width + c]!;
-        const at = c * PER_WORD * columns + k;
-        for (let i = 0; i < PER_WORD; i++) out[at + ORDER[i]! * columns] = (word >>> (4 * i)) & 15;
+      if (quads) quadsOfWord(words, width, columns, c, tile, end, quads);
+      else {
+        for (let k = tile; k < end; k++)
+          for (let i = 0; i < PER_WORD; i++)
+            out[(c * PER_WORD + ORDER[i]!) * columns + k] = (words[k * width + c]! >>> (4 * i)) & 15;
       }
     }
   }
   return out;
+}
+
+/** Outputs 8c … 8c+7 of columns `first … end − 1`. */
+function quadsOfWord(
+  words: Uint32Array,
+  width: number,
+  columns: number,
+  c: number,
+  first: number,
+  end: number,
+  out: Uint32Array,
+): void {
+  const nibbles = 0x0f0f0f0f;
+  for (let k = first, from = first * width + c; k < end; k += 4, from += 4 * width) {
+    // A 4 × 4 transpose of bytes; each byte has the nibbles of two outputs.
+    const [w0, w1, w2, w3] = [words[from]!, words[from + width]!, words[from + 2 * width]!, words[from + 3 * width]!];
+    for (let byte = 0; byte < 4; byte++) {
+      const shift = 8 * byte;
+      const both =
+        ((w0 >>> shift) & 255) |
+        (((w1 >>> shift) & 255) << 8) |
+        (((w2 >>> shift) & 255) << 16) |
+        (((w3 >>> shift) & 255) << 24);
+      out[((c * PER_WORD + ORDER[2 * byte]!) * columns + k) / 4] = both & nibbles;
+      out[((c * PER_WORD + ORDER[2 * byte + 1]!) * columns + k) / 4] = (both >>> 4) & nibbles;
+    }
+  }
 }
 
 function toWords(values: Uint8Array, N: number, columns: number): Uint32Array {

@@ -12,7 +12,9 @@ import {
   type Tensor,
   type TensorHeader,
   type Written,
+  wordsOf,
 } from "./tensors.ts";
+import { codesFromWords } from "./words.ts";
 
 /**
  * The encoding of vLLM-Omni's `cpu_int4`: `weight_packed` u8 [N, K/2], the even input in the low nibble; `weight_scale`
@@ -44,12 +46,10 @@ export function cpuInt4Form(parts: CpuInt4Parts<TensorHeader>, declared: Declare
 export function decodeCpuInt4(parts: CpuInt4Parts, form: MatrixForm, place = "cpu_int4"): QuantizedMatrix {
   const { N, K, groupSize } = form;
   const groups = K / groupSize;
-  const packed = part(parts, "weight_packed", ["U8"], [N, K / 2], place).bytes;
-  const codes = new Uint8Array(N * K);
-  for (let i = 0; i < packed.length; i++) {
-    codes[2 * i] = packed[i]! & 15;
-    codes[2 * i + 1] = packed[i]! >> 4;
-  }
+  const packed = part(parts, "weight_packed", ["U8"], [N, K / 2], place);
+  // Rows follow each other without a gap: one row of words, where the bytes make whole ones.
+  const whole = packed.bytes.length % 4 === 0;
+  const codes = whole ? codesFromWords(wordsOf(packed), 1, N * K, 4) : codesFromBytes(packed.bytes);
   return {
     kind: "quantized",
     N,
@@ -61,6 +61,10 @@ export function decodeCpuInt4(parts: CpuInt4Parts, form: MatrixForm, place = "cp
     zero: ZERO,
     offset: groupValuesOf(part(parts, "weight_zero", SCALE_DTYPES, [N, groups], place)),
   };
+}
+
+function codesFromBytes(packed: Uint8Array): Uint8Array {
+  return Uint8Array.from({ length: packed.length * 2 }, (_, i) => (packed[i >> 1]! >> (4 * (i & 1))) & 15);
 }
 
 /** Exact; throws ERR_UNSUPPORTED, with the reason, for a matrix that is not 4-bit with bf16 scales and offsets. */

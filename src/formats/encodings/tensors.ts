@@ -77,7 +77,7 @@ export function part<Key extends string, T extends TensorHeader>(
 
 export const SCALE_DTYPES: readonly SafetensorsDtype[] = ["F16", "BF16", "F32"];
 
-/** I32 elements as unsigned words: in place where the bytes are aligned, else copied. */
+/** The bytes as unsigned words, the type of the elements put aside: in place where the bytes are aligned, else copied. */
 export function wordsOf({ bytes }: Tensor): Uint32Array {
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
   return new Uint32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4);

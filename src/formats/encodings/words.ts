@@ -13,7 +13,7 @@ export function codesFromWords(words: Uint32Array, rows: number, K: number, bits
     if (bits === 8) out.set(words.subarray(0, out.length));
     else {
       for (let i = 0; i < words.length; i++) {
-        out[2 * i] = spreadNibbles(words[i]! & 0xffff);
+        out[2 * i] = spreadNibbles(words[i]!);
         out[2 * i + 1] = spreadNibbles(words[i]! >>> 16);
       }
     }
@@ -37,7 +37,7 @@ export function wordsFromCodes(codes: Uint8Array, rows: number, K: number, bits:
   return words;
 }
 
-/** Four nibbles of 16 bits to four bytes of 32. */
+/** The four lowest nibbles to four bytes. */
 export function spreadNibbles(half: number): number {
   return (half & 0xf) | ((half & 0xf0) << 4) | ((half & 0xf00) << 8) | ((half & 0xf000) << 12);
 }
