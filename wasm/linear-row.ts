@@ -1,5 +1,5 @@
 import { ByteBook, ByteFifthBits, ByteNibbles, ByteSixthBits } from "./linear-bytes";
-import { INTEGERS, OFFSETS, runSum, SCALES, SUMS, Task, ZEROS } from "./linear-task";
+import { INTEGERS, Task } from "./linear-task";
 import { WordBook, WordFifthBits, WordNibbles, WordSixthBits } from "./linear-words";
 
 // One row against a chunk of a block, straight from the packed planes. Memory is to be read in order, one plane and then the
@@ -133,68 +133,4 @@ function sumRuns<Plane>(task: Task, m: i32, planeAt: usize): void {
     v128.store(to, i3, 48);
     to += 64;
   }
-}
-
-/** Row m: arithmetic rule 4 from t = I − zero · S on, added to the 16 sums so far. */
-export function scaleSums(task: Task, m: i32): void {
-  const sums = changetype<usize>(task) + SUMS + (<usize>m << 6);
-  const first = task.first;
-  const run = task.run;
-  const row = task.x + <usize>m * task.xStride;
-  let scaleAt = task.scaleAt + (<usize>(first / task.inputGroup) << 2);
-  let scaleLeft = task.inputGroup - (first % task.inputGroup);
-  let sumAt = task.sumAt + <usize>(first / run) * task.sumStep;
-  let p = changetype<usize>(task);
-  const zero = task.zero;
-  let f0 = v128.load(sums);
-  let f1 = v128.load(sums, 16);
-  let f2 = v128.load(sums, 32);
-  let f3 = v128.load(sums, 48);
-  for (let runs = task.runs; runs > 0; runs--) {
-    let i0 = v128.load(p, INTEGERS);
-    let i1 = v128.load(p, INTEGERS + 16);
-    let i2 = v128.load(p, INTEGERS + 32);
-    let i3 = v128.load(p, INTEGERS + 48);
-    const sum = runSum(row, sumAt, task.sumStep, task.sumEnd);
-    sumAt += task.sumStep;
-    if (task.hasZeros) {
-      const s = i32x4.splat(sum);
-      i0 = i32x4.sub(i0, i32x4.mul(s, v128.load(p, ZEROS)));
-      i1 = i32x4.sub(i1, i32x4.mul(s, v128.load(p, ZEROS + 16)));
-      i2 = i32x4.sub(i2, i32x4.mul(s, v128.load(p, ZEROS + 32)));
-      i3 = i32x4.sub(i3, i32x4.mul(s, v128.load(p, ZEROS + 48)));
-    } else {
-      const s = i32x4.splat(zero * sum);
-      i0 = i32x4.sub(i0, s);
-      i1 = i32x4.sub(i1, s);
-      i2 = i32x4.sub(i2, s);
-      i3 = i32x4.sub(i3, s);
-    }
-    let u0 = f32x4.mul(v128.load(p, SCALES), f32x4.convert_i32x4_s(i0));
-    let u1 = f32x4.mul(v128.load(p, SCALES + 16), f32x4.convert_i32x4_s(i1));
-    let u2 = f32x4.mul(v128.load(p, SCALES + 32), f32x4.convert_i32x4_s(i2));
-    let u3 = f32x4.mul(v128.load(p, SCALES + 48), f32x4.convert_i32x4_s(i3));
-    if (task.hasOffsets) {
-      const s = f32x4.splat(<f32>sum);
-      u0 = f32x4.add(u0, f32x4.mul(v128.load(p, OFFSETS), s));
-      u1 = f32x4.add(u1, f32x4.mul(v128.load(p, OFFSETS + 16), s));
-      u2 = f32x4.add(u2, f32x4.mul(v128.load(p, OFFSETS + 32), s));
-      u3 = f32x4.add(u3, f32x4.mul(v128.load(p, OFFSETS + 48), s));
-    }
-    p += 64;
-    const scale = v128.load32_splat(row + scaleAt);
-    f0 = f32x4.add(f0, f32x4.mul(u0, scale));
-    f1 = f32x4.add(f1, f32x4.mul(u1, scale));
-    f2 = f32x4.add(f2, f32x4.mul(u2, scale));
-    f3 = f32x4.add(f3, f32x4.mul(u3, scale));
-    scaleLeft -= run;
-    if (scaleLeft <= 0) {
-      scaleLeft += task.inputGroup;
-      scaleAt += 4;
-    }
-  }
-  v128.store(sums, f0);
-  v128.store(sums, f1, 16);
-  v128.store(sums, f2, 32);
-  v128.store(sums, f3, 48);
 }

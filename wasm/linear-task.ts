@@ -57,17 +57,22 @@ export const HALF_FACTOR: usize = 192;
 
 /** f32 [ROW_BATCH][16]: sums so far. */
 export const SUMS: usize = 256;
-/** For each run of a chunk, 16 numbers: i32 sums, f32 scales, f32 offsets, i32 zero points. */
+// For each run of a chunk, 16 numbers: i32 sums, f32 scales, f32 offsets, i32 zero points; set apart by a little more than
+// 8192 bytes, so that those of one run do not meet in one set of the first-level cache.
 export const INTEGERS: usize = 8448;
-export const SCALES: usize = 16640;
-export const OFFSETS: usize = 24832;
-export const ZEROS: usize = 33024;
+export const SCALES: usize = 17984;
+export const OFFSETS: usize = 27520;
+export const ZEROS: usize = 37056;
 /** Unpacked codes, or f32 weights, of a chunk; 32 bytes an input. */
-export const CODES: usize = 41216;
+export const CODES: usize = 46592;
 /** i32 [4][CHUNK_RUNS]: sums of codes of a tile's rows. */
-export const TILE_SUMS: usize = 73984;
+export const TILE_SUMS: usize = 79360;
 export const TILE_SUMS_STRIDE: usize = 512;
-export const LINEAR_SCRATCH_BYTES: i32 = 76032;
+/** f32 [SUPERS_ROOM][16]: super scales and super offsets of a chunk. */
+export const SUPERS_ROOM: i32 = 20;
+export const SUPER_SCALES: usize = 81408;
+export const SUPER_OFFSETS: usize = 82688;
+export const LINEAR_SCRATCH_BYTES: i32 = 83968;
 
 /** The sum of a row's codes in a run, from the sums stored `at` bytes into the row. */
 // @ts-ignore: decorator

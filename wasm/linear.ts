@@ -4,7 +4,8 @@ import { floatBlock } from "./linear-float";
 import { groupParameters } from "./linear-groups";
 import { BIAS_FACTOR, MOVED_MASK } from "./linear-half";
 import { blockOf, codeForm, Matrix } from "./linear-matrix";
-import { integerSums, scaleSums } from "./linear-row";
+import { integerSums } from "./linear-row";
+import { scaleSums, scaleSumsOfAnyKind } from "./linear-scale";
 import {
   CHUNK_INPUTS,
   CHUNK_RUNS,
@@ -124,13 +125,14 @@ function quantizedBlock(task: Task, form: i32, bytes: bool, zeroBias: i32): void
     if (tiled) {
       if (ASC_FEATURE_RELAXED_SIMD && bytes) unpackBytes(task, form);
       else unpackWords(task, form);
-    } else integerSums(task, 0, form, bytes);
-    groupParameters(task, zeroBias);
-    if (tiled) tileChunk(task, tiled, form, bytes);
-    else scaleSums(task, 0);
-    for (let m = tiled ? tiled : 1; m < task.rows; m++) {
+      groupParameters(task, zeroBias);
+      tileChunk(task, tiled, form, bytes);
+    }
+    for (let m = tiled; m < task.rows; m++) {
       integerSums(task, m, form, bytes);
-      scaleSums(task, m);
+      if (scaleSums(task, m, zeroBias)) continue;
+      integerSums(task, m, form, bytes);
+      scaleSumsOfAnyKind(task, m, zeroBias);
     }
   }
 }
