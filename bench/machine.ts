@@ -54,7 +54,9 @@ export function rivalVersions(): { readonly wllama: string; readonly nodeLlamaCp
     JSON.parse(readFileSync(join(folder, "node_modules", name, "package.json"), "utf8")).version;
   if (!existsSync(join(folder, "node_modules/@wllama/wllama"))) {
     console.log("installing the rivals in bench/rivals …");
-    execFileSync("npm", ["ci", "--ignore-scripts"], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+    // Not `npm ci`: it wants the prebuilt binaries of every platform in the lock file, which not every registry has.
+    const install = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
+    execFileSync("npm", install, { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
   }
   return { wllama: version("@wllama/wllama"), nodeLlamaCpp: version("node-llama-cpp") };
 }
