@@ -47,6 +47,7 @@ export const PACK_FIRST_BLOCK: usize = 252;
 // Words that threads write, each on a cache line of its own.
 export const ARRIVED: usize = 320;
 export const EPOCH: usize = 384;
+export const SLEEPERS: usize = 388;
 export const FINISHED: usize = 448;
 export const PACK_CLAIM: usize = 512;
 export const CONTROL_END: usize = 576;

@@ -14,7 +14,7 @@ import { products } from "./products";
 import { word } from "./record";
 import { addRows, embedRows, gateRows, gatherRows, quantizeRows, ropeRows } from "./rows";
 import { storeRows } from "./store";
-import { barrier, isLast } from "./threads";
+import { barrier, enter, isLast, leave } from "./threads";
 
 // src/plan/encode.ts, `OPCODE`.
 const EMBED: i32 = 1;
@@ -33,48 +33,69 @@ export function step(thread: i32, threads: i32): bool {
   const scratch = load<usize>(SCRATCH) + <usize>thread * load<usize>(SCRATCH_STRIDE);
   const tokens = load<i32>(TOKEN_COUNT);
   const logits = load<i32>(LOGIT_COUNT);
-  const activationMax = load<f32>(ACTIVATION_MAX);
   const end = load<usize>(OP_RECORDS_END);
   let counter = load<usize>(CLAIMS);
-  for (let record = load<usize>(OP_RECORDS); record < end; counter += 4) {
-    if (word(record, 2)) barrier(threads);
+  let record = load<usize>(OP_RECORDS);
+  // Whether a section that one thread ran ends here: nobody is left to wait for.
+  let together = false;
+  while (record < end) {
+    const opcode = word(record, 0);
     const rows = word(record, 3) ? logits : tokens;
-    // Row m of every row op goes to the same thread: src/plan/sync.ts counts on it.
-    const from = (thread * rows) / threads;
-    const to = ((thread + 1) * rows) / threads;
-    switch (word(record, 0)) {
-      case EMBED:
-        embedRows(record, from, to);
-        break;
-      case GATHER:
-        gatherRows(record, from, to);
-        break;
-      case NORM:
-        normRows(record, from, to);
-        break;
-      case QUANTIZE:
-        quantizeRows(record, from, to, activationMax);
-        break;
-      case LINEAR:
-        products(record, rows, counter, threads, scratch);
-        break;
-      case ROPE:
-        ropeRows(record, from, to);
-        break;
-      case STORE:
-        storeRows(record, from, to);
-        break;
-      case ATTENTION:
-        attention(record, counter, threads, scratch);
-        break;
-      case GATE:
-        gateRows(record, from, to);
-        break;
-      case ADD:
-        addRows(record, from, to);
-        break;
+    if (opcode == LINEAR || opcode == ATTENTION) {
+      if (word(record, 2) && !together) barrier(threads);
+      if (opcode == LINEAR) products(record, rows, counter, threads, scratch);
+      else attention(record, counter, threads, scratch);
+      together = false;
+    } else if (threads > 1 && tokens == 1) {
+      // Nothing to share: the last to come does all ops up to the next that can be shared, the others wait only once.
+      const last = enter(threads);
+      for (;;) {
+        if (last) rowOp(record, word(record, 3) ? logits : tokens, 0, 1);
+        const next = record + (<usize>word(record, 1) << 2);
+        if (next >= end || word(next, 0) == LINEAR || word(next, 0) == ATTENTION) break;
+        record = next;
+        counter += 4;
+      }
+      if (last) leave(threads);
+      together = true;
+    } else {
+      if (word(record, 2)) barrier(threads);
+      rowOp(record, rows, thread, threads);
     }
     record += <usize>word(record, 1) << 2;
+    counter += 4;
   }
   return isLast(threads);
+}
+
+function rowOp(record: usize, rows: i32, thread: i32, threads: i32): void {
+  // Row m of every row op goes to the same thread: src/plan/sync.ts counts on it.
+  const from = (thread * rows) / threads;
+  const to = ((thread + 1) * rows) / threads;
+  switch (word(record, 0)) {
+    case EMBED:
+      embedRows(record, from, to);
+      break;
+    case GATHER:
+      gatherRows(record, from, to);
+      break;
+    case NORM:
+      normRows(record, from, to);
+      break;
+    case QUANTIZE:
+      quantizeRows(record, from, to, load<f32>(ACTIVATION_MAX));
+      break;
+    case ROPE:
+      ropeRows(record, from, to);
+      break;
+    case STORE:
+      storeRows(record, from, to);
+      break;
+    case GATE:
+      gateRows(record, from, to);
+      break;
+    case ADD:
+      addRows(record, from, to);
+      break;
+  }
 }

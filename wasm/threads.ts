@@ -1,22 +1,42 @@
-import { ARRIVED, EPOCH, FINISHED } from "./control";
+import { ARRIVED, EPOCH, FINISHED, SLEEPERS } from "./control";
+
+// Sleeping is done in JavaScript: around memory.atomic.wait32 the baseline compiler of V8 11.3 (Node 20) loses registers.
+
+/** Sleeps until the epoch is another than `epoch`, or for a millisecond. */
+@external("env", "sleep")
+declare function sleep(epoch: i32): void;
+
+/** Wakes all who sleep. */
+@external("env", "wake")
+declare function wake(): void;
 
 /** Looks at the epoch before going to sleep: some 30 µs, about what a sleep and a wake cost. */
-const SPINS = 20000;
-/** Nanoseconds of one sleep: a lost wake costs no more than this. */
-const SLEEP: i64 = 1000000;
+const SPINS: i32 = 20000;
 
 /** Waits until all threads are here. What any of them wrote before is seen by all after. */
 export function barrier(threads: i32): void {
-  if (!ASC_FEATURE_THREADS || threads == 1) return;
+  if (enter(threads)) leave(threads);
+}
+
+/** True for the last thread to come, which must `leave`; the others wait until it does. */
+export function enter(threads: i32): bool {
+  if (!ASC_FEATURE_THREADS || threads == 1) return true;
   const epoch = atomic.load<i32>(EPOCH);
-  if (atomic.add<i32>(ARRIVED, 1) == threads - 1) {
-    atomic.store<i32>(ARRIVED, 0);
-    atomic.store<i32>(EPOCH, epoch + 1);
-    atomic.notify(EPOCH, threads);
-    return;
-  }
-  for (let i = 0; i < SPINS; i++) if (atomic.load<i32>(EPOCH) != epoch) return;
-  while (atomic.load<i32>(EPOCH) == epoch) atomic.wait<i32>(EPOCH, epoch, SLEEP);
+  if (atomic.add<i32>(ARRIVED, 1) == threads - 1) return true;
+  for (let i = 0; i < SPINS; i++) if (atomic.load<i32>(EPOCH) != epoch) return false;
+  atomic.add<i32>(SLEEPERS, 1);
+  while (atomic.load<i32>(EPOCH) == epoch) sleep(epoch);
+  atomic.sub<i32>(SLEEPERS, 1);
+  return false;
+}
+
+/** Lets the threads go that wait in `enter`. */
+export function leave(threads: i32): void {
+  if (!ASC_FEATURE_THREADS || threads == 1) return;
+  atomic.store<i32>(ARRIVED, 0);
+  atomic.add<i32>(EPOCH, 1);
+  // Who is counted as a sleeper after this look finds the new epoch and does not sleep.
+  if (atomic.load<i32>(SLEEPERS)) wake();
 }
 
 /** The first of `count` pieces of work that nobody else has taken. */

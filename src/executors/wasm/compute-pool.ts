@@ -78,6 +78,7 @@ export class WorkerPool implements ComputePool {
         threads,
         startWord: CONTROL.start / 4,
         commandWord: CONTROL.command / 4,
+        epochWord: CONTROL.epoch / 4,
         stepCommand: COMMAND.step,
         packCommand: COMMAND.pack,
       });

@@ -32,6 +32,7 @@ export const CONTROL = {
   packRows: 244,
   packMatrix: 248,
   packFirstBlock: 252,
+  epoch: 384,
   finished: 448,
   packClaim: 512,
 } as const;

@@ -7,9 +7,10 @@ export interface ThreadStart {
   readonly memory: WebAssembly.Memory;
   readonly thread: number;
   readonly threads: number;
-  /** Indices of the start and command words of the control area, and the commands. */
+  /** Indices of words of the control area, and the commands. */
   readonly startWord: number;
   readonly commandWord: number;
+  readonly epochWord: number;
   readonly stepCommand: number;
   readonly packCommand: number;
 }
@@ -19,13 +20,19 @@ interface Kernels {
   pack(threads: number): number;
 }
 
+const CONTROL_WORDS = 128;
+/** A wake that is lost costs no more than this. */
+const LONGEST_SLEEP_MS = 1;
 /** Looks at the start word before sleeping: the next step often comes at once. */
 const SPINS = 2000;
 
 function work(start: ThreadStart, post: (message: string) => void): void {
   const { module, memory, thread, threads } = start;
-  const kernels = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as Kernels;
-  const control = new Int32Array(memory.buffer, 0, 64);
+  const control = new Int32Array(memory.buffer, 0, CONTROL_WORDS);
+  const sleep = (epoch: number): unknown => Atomics.wait(control, start.epochWord, epoch, LONGEST_SLEEP_MS);
+  const wake = (): unknown => Atomics.notify(control, start.epochWord);
+  const { exports } = new WebAssembly.Instance(module, { env: { memory, sleep, wake } });
+  const kernels = exports as unknown as Kernels;
   post("ready");
   for (let seen = 0; ; seen++) {
     for (let i = 0; i < SPINS && Atomics.load(control, start.startWord) === seen; i++);
