@@ -10,7 +10,9 @@ import {
   Matrix,
 } from "./linear-matrix";
 
-/** Row `token` of a matrix as K f32: src/weights/unpack.ts, `matrixRowToFloat`; then times multiplier, unless that is 1. */
+/**
+ * Row `token` of a matrix as K f32: src/weights/unpack.ts, `matrixRowToFloat`; then times multiplier, unless that is 1.
+ */
 export function embedRow(record: usize, token: i32, multiplier: f32, out: usize): void {
   const matrix = changetype<Matrix>(record);
   const block = blockOf(matrix, token >> 4);

@@ -2,8 +2,9 @@ import { lowerTable, nibbles, upperTable } from "./linear-codes";
 import { codeBook } from "./linear-matrix";
 import { NIBBLE_MASK, Task, UPPER_MASK } from "./linear-task";
 
-// Planes of codes by activations of 8 bits, as in linear-words.ts, by relaxed SIMD, whose second operand may use 7 bits: its
-// answer is then the same everywhere. A part is 16 inputs. Sums of 32 inputs stay in 16 bits: 2 · 127 · 15 · 8 < 2^15.
+// Planes of codes by activations of 8 bits, as in linear-words.ts, by relaxed SIMD, whose second operand may use 7
+// bits: its answer is then the same everywhere. A part is 16 inputs. Sums of 32 inputs stay in 16 bits: 2 · 127 · 15 ·
+// 8 < 2^15.
 
 // @ts-ignore: decorator
 @inline
@@ -193,7 +194,9 @@ export class ByteSixthBits {
   }
 }
 
-/** Nibbles that stand for values of a code book: of the values + 128, lower and upper nibbles come from a table each. */
+/**
+ * Nibbles that stand for values of a code book: of the values + 128, lower and upper nibbles come from a table each.
+ */
 // @ts-ignore: decorator
 @unmanaged
 export class ByteBook {

@@ -20,7 +20,8 @@ export function codes5(low: v128, high: v128, quad: i32, mask: v128, highMask: v
 // @ts-ignore: decorator
 @inline
 export function codes6(low: v128, high: v128, quad: i32, mask: v128, highMask: v128): v128 {
-  const moved = quad == 0 ? i16x8.shl(high, 4) : quad == 1 ? i16x8.shl(high, 2) : quad == 2 ? high : i16x8.shr_u(high, 2);
+  const moved =
+    quad == 0 ? i16x8.shl(high, 4) : quad == 1 ? i16x8.shl(high, 2) : quad == 2 ? high : i16x8.shr_u(high, 2);
   return v128.or(nibbles(low, quad, mask), v128.and(moved, highMask));
 }
 

@@ -2,9 +2,9 @@ import { ByteBook, ByteFifthBits, ByteNibbles, ByteSixthBits } from "./linear-by
 import { INTEGERS, Task } from "./linear-task";
 import { WordBook, WordFifthBits, WordNibbles, WordSixthBits } from "./linear-words";
 
-// One row against a chunk of a block, straight from the packed planes. Memory is to be read in order, one plane and then the
-// other and then parameters, or the processor's prefetching stops at each step back: so first all integer sums, plane by
-// plane, then their scaling.
+// One row against a chunk of a block, straight from the packed planes. Memory is to be read in order, one plane and
+// then the other and then parameters, or the processor's prefetching stops at each step back: so first all integer
+// sums, plane by plane, then their scaling.
 
 /** Row m: i32 sums [runs][16] to scratch. `form`: codeForm of the matrix. `bytes`: 8-bit activations, else 16-bit. */
 export function integerSums(task: Task, m: i32, form: i32, bytes: bool): void {
@@ -24,7 +24,9 @@ export function integerSums(task: Task, m: i32, form: i32, bytes: bool): void {
   else if (form == 8) sumRuns<WordNibbles>(task, m, highAt);
 }
 
-/** Plane: a class of linear-bytes.ts or linear-words.ts. At 0 stands the lower plane; another adds 16 times its sums. */
+/**
+ * Plane: a class of linear-bytes.ts or linear-words.ts. At 0 stands the lower plane; another adds 16 times its sums.
+ */
 function sumRuns<Plane>(task: Task, m: i32, planeAt: usize): void {
   const plane = changetype<Plane>(0);
   const first = task.first;

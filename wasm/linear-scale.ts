@@ -1,10 +1,24 @@
 import { groupParameters } from "./linear-groups";
 import { halvesToFloats4 } from "./linear-half";
 import { KIND_BF16, KIND_F16, KIND_TWO_LEVEL_I8, KIND_TWO_LEVEL_U8 } from "./linear-matrix";
-import { HALF_FACTOR, HALF_MASK, INTEGERS, OFFSETS, runSum, SCALES, SUMS, SUPER_OFFSETS, SUPER_SCALES, SUPERS_ROOM, Task, ZEROS } from "./linear-task";
+import {
+  HALF_FACTOR,
+  HALF_MASK,
+  INTEGERS,
+  OFFSETS,
+  runSum,
+  SCALES,
+  SUMS,
+  SUPER_OFFSETS,
+  SUPER_SCALES,
+  SUPERS_ROOM,
+  Task,
+  ZEROS,
+} from "./linear-task";
 import { BfloatValues, HalfValues, SignedLevels, UnsignedLevels } from "./linear-values";
 
-// One row: from integer sums in scratch to the 16 sums of a block. Scales and then offsets, as memory is to be read in order.
+// One row: from integer sums in scratch to the 16 sums of a block. Scales and then offsets, as memory is to be read in
+// order.
 
 /** An f16 infinity without its sign, moved up by one. */
 const INFINITE: i16 = <i16>0xf800;
@@ -18,8 +32,9 @@ const SCALE_IN_SCRATCH: i32 = 1;
 const OFFSET: i32 = 2;
 
 /**
- * Row m: arithmetic rule 4 from t = I − zero · S on, for the chunk's runs. The usual kinds of scales and offsets are read
- * in place. False: one of them is no finite f16; the integer sums are lost, and `scaleSumsOfAnyKind` is to be used.
+ * Row m: arithmetic rule 4 from t = I − zero · S on, for the chunk's runs. The usual kinds of scales and offsets are
+ * read in place. False: one of them is no finite f16; the integer sums are lost, and `scaleSumsOfAnyKind` is to be
+ * used.
  */
 export function scaleSums(task: Task, m: i32, zeroBias: i32): bool {
   const scales = task.matrix.valueKind;

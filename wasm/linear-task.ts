@@ -9,7 +9,9 @@ export const CHUNK_INPUTS: i32 = 1024;
 /** The same for float weights, which are wider. */
 export const FLOAT_CHUNK_INPUTS: i32 = 256;
 
-/** What a thread works on, at the start of its scratch: some rows of quantised inputs, and a chunk of a block's inputs. */
+/**
+ * What a thread works on, at the start of its scratch: some rows of quantised inputs, and a chunk of a block's inputs.
+ */
 // @ts-ignore: decorator
 @unmanaged
 export class Task {
@@ -57,8 +59,8 @@ export const HALF_FACTOR: usize = 192;
 
 /** f32 [ROW_BATCH][16]: sums so far. */
 export const SUMS: usize = 256;
-// For each run of a chunk, 16 numbers: i32 sums, f32 scales, f32 offsets, i32 zero points; set apart by a little more than
-// 8192 bytes, so that those of one run do not meet in one set of the first-level cache.
+// For each run of a chunk, 16 numbers: i32 sums, f32 scales, f32 offsets, i32 zero points; set apart by a little more
+// than 8192 bytes, so that those of one run do not meet in one set of the first-level cache.
 export const INTEGERS: usize = 8448;
 export const SCALES: usize = 17984;
 export const OFFSETS: usize = 27520;

@@ -22,7 +22,9 @@ const ZEROS_AND_OFFSETS: i32 = 3;
 /** Inputs whose products with nibbles fit a 16-bit sum. */
 const NARROW_INPUTS: i32 = 32;
 
-/** Adds the unpacked chunk's runs to the sums in scratch, for rows 0 … rows − 1, a multiple of 4. Forms: linear-row.ts. */
+/**
+ * Adds the unpacked chunk's runs to the sums in scratch, for rows 0 … rows − 1, a multiple of 4. Forms: linear-row.ts.
+ */
 export function tileChunk(task: Task, rows: i32, form: i32, bytes: bool): void {
   if (ASC_FEATURE_RELAXED_SIMD && bytes) {
     const long = task.run > NARROW_INPUTS;
@@ -93,7 +95,8 @@ function tile(kind: i32, long: bool, task: Task, m: i32): void {
   const row2 = row1 + stride;
   const row3 = row2 + stride;
   const zero = i32x4.splat(task.zero);
-  const ends = task.hasZeros ? (task.hasOffsets ? ZEROS_AND_OFFSETS : ONLY_ZEROS) : task.hasOffsets ? ONLY_OFFSETS : CONSTANT_ZERO;
+  const withoutZeros = task.hasOffsets ? ONLY_OFFSETS : CONSTANT_ZERO;
+  const ends = task.hasZeros ? (task.hasOffsets ? ZEROS_AND_OFFSETS : ONLY_ZEROS) : withoutZeros;
   // Sums of codes: where one stands for each run, in the rows; else added up in scratch.
   let sums = row0 + task.sumAt + <usize>(first / run) * task.sumStep;
   let sumStride = stride;
@@ -158,8 +161,8 @@ function tile(kind: i32, long: bool, task: Task, m: i32): void {
           v1 = addSteps(kind, v1, xs, ys, w1, z1);
           x += 8;
           w += 2 * step;
-          // Never taken, as runs are of sixteens: it keeps the compilers from weaving the two halves into one, for which
-          // there are not enough registers.
+          // Never taken, as runs are of sixteens: it keeps the compilers from weaving the two halves into one, for
+          // which there are not enough registers.
           if ((part -= inputsInPair) == 0) break;
           w0 = v128.load(w);
           w1 = v128.load(w + other);

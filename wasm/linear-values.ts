@@ -1,7 +1,7 @@
 import { bfloatsToFloats4, finiteHalves4 } from "./linear-half";
 
-// Kinds of scales and offsets, read straight from a block: classes without instances, for linear-scale.ts to be compiled
-// with. p: 16 values of a group; i: which 4 of them; supers: f32 [16], for values of two levels.
+// Kinds of scales and offsets, read straight from a block: classes without instances, for linear-scale.ts to be
+// compiled with. p: 16 values of a group; i: which 4 of them; supers: f32 [16], for values of two levels.
 
 // @ts-ignore: decorator
 @unmanaged

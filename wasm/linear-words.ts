@@ -2,9 +2,9 @@ import { nibbles } from "./linear-codes";
 import { codeBook } from "./linear-matrix";
 import { NIBBLE_MASK, Task, UPPER_WORD_MASK, WORD_NIBBLE_MASK } from "./linear-task";
 
-// Planes of codes by activations of 16 bits, whose order quantize.ts gives: in a quad, inputs 0, 2, 1, 3. A kind of plane is
-// a class without instances that linear-row.ts is compiled with; a part of it is an octet of inputs by 4 outputs, and
-// x0 … x3 have its pairs of inputs in all lanes. Sums are 32-bit.
+// Planes of codes by activations of 16 bits, whose order quantize.ts gives: in a quad, inputs 0, 2, 1, 3. A kind of
+// plane is a class without instances that linear-row.ts is compiled with; a part of it is an octet of inputs by 4
+// outputs, and x0 … x3 have its pairs of inputs in all lanes. Sums are 32-bit.
 
 /** Products of v's even bytes, then odd ones, from bit `shift` of each; then those from bit `shift + width`. */
 // @ts-ignore: decorator

@@ -32,9 +32,10 @@ export { LINEAR_SCRATCH_BYTES } from "./linear-task";
  * Output blocks firstBlock … lastBlock − 1, of 16 outputs, for all rows: y = x · Wᵀ (+ bias), then residual + y.
  * Arithmetic rules 1 and 4. Bytes: every address and stride but runs.
  *
- * quantized: whether input rows are quantised, to the mode's largest code; else they are f32. inputGroup, inputRun, scaleAt, sumAt: of those rows.
- * matrix: its record. bias, residual: 0 for none; residual may be out. run: inputs summed as integers.
- * out rows are a multiple of 64 bytes apart and are written in whole vectors. scratch: LINEAR_SCRATCH_BYTES.
+ * quantized: whether input rows are quantised, to the mode's largest code; else they are f32. inputGroup, inputRun,
+ * scaleAt, sumAt: of those rows. matrix: its record. bias, residual: 0 for none; residual may be out. run: inputs
+ * summed as integers. out rows are a multiple of 64 bytes apart and are written in whole vectors. scratch:
+ * LINEAR_SCRATCH_BYTES.
  */
 export function linearBlocks(
   input: usize,

@@ -1,8 +1,17 @@
 import { Matrix } from "./linear-matrix";
-import { byteLanes, halfLanes, orLanes, storeByteColumns, storeByteColumns8, storeHalves, storeOctets, wordLanes } from "./pack-rows";
+import {
+  byteLanes,
+  halfLanes,
+  orLanes,
+  storeByteColumns,
+  storeByteColumns8,
+  storeHalves,
+  storeOctets,
+  wordLanes,
+} from "./pack-rows";
 
-// Rows c … c + count − 1 of a block; rows that do not exist are read as the first and masked away. A super block has 256
-// inputs: src/formats/ggml/k-quants.ts says what stands where in it.
+// Rows c … c + count − 1 of a block; rows that do not exist are read as the first and masked away. A super block has
+// 256 inputs: src/formats/ggml/k-quants.ts says what stands where in it.
 
 export function packQ4_K(source: usize, rowBytes: usize, count: i32, block: usize, c: i32, matrix: Matrix): void {
   const step1: usize = count > 1 ? rowBytes : 0;
@@ -71,7 +80,8 @@ export function packQ6_K(source: usize, rowBytes: usize, count: i32, block: usiz
     const q = p + 192;
     storeByteColumns(scaleAt, v128.load(q), v128.load(q + step1), v128.load(q + step2), v128.load(q + step3), bytes);
     scaleAt += 256;
-    // Each half: 64 bytes of nibbles, whose high ones belong to the second 64 of 128 inputs, and 32 bytes of upper bits.
+    // Each half: 64 bytes of nibbles, whose high ones belong to the second 64 of 128 inputs, and 32 bytes of upper
+    // bits.
     for (let half: usize = 0; half < 2; half++) {
       for (let i: usize = 0; i < 4; i++) {
         const n = p + (half << 6) + (i << 4);
@@ -163,7 +173,9 @@ function scalesAndMins(
   );
 }
 
-/** 8 numbers: of the first four the low 6 bits of 4 bytes; of the last four nibbles from `rest`, and atop those bytes. */
+/**
+ * 8 numbers: of the first four the low 6 bits of 4 bytes; of the last four nibbles from `rest`, and atop those bytes.
+ */
 // @ts-ignore: decorator
 @inline
 function sixBits(first: usize, rest: usize, shift: u32): u64 {

@@ -4,8 +4,9 @@ import { halfLanes, storeHalves, storeOctets, wordLanes } from "./pack-rows";
 // Rows c … c + count − 1 of a block; rows that do not exist are read as the first and masked away.
 
 /**
- * Blocks of 32 inputs with 16 bytes of nibbles at `nibblesAt`: inputs 0 to 15 low, 16 to 31 high. `offsetAt`, `fifthAt`:
- * where an f16 offset and a u32 of fifth bits stand, 0 for none. The scale comes first: f16, or MXFP4's exponent.
+ * Blocks of 32 inputs with 16 bytes of nibbles at `nibblesAt`: inputs 0 to 15 low, 16 to 31 high. `offsetAt`,
+ * `fifthAt`: where an f16 offset and a u32 of fifth bits stand, 0 for none. The scale comes first: f16, or MXFP4's
+ * exponent.
  */
 // @ts-ignore: decorator
 @inline

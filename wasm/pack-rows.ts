@@ -1,4 +1,5 @@
-// Four rows side by side: in a packed block an octet, a quad of high bits or a group has 4 neighbouring outputs together.
+// Four rows side by side: in a packed block an octet, a quad of high bits or a group has 4 neighbouring outputs
+// together.
 
 /** All ones in the 32-bit lanes of the `count` rows that exist. */
 // @ts-ignore: decorator

@@ -1,5 +1,6 @@
-// Arithmetic rule 3. Codes stand in the form that linear-row.ts and linear-tile.ts multiply: where relaxed SIMD multiplies
-// bytes and codes fit them, one byte an input, in order; otherwise 16 bits an input, in each quad inputs 0, 2, 1, 3.
+// Arithmetic rule 3. Codes stand in the form that linear-row.ts and linear-tile.ts multiply: where relaxed SIMD
+// multiplies bytes and codes fit them, one byte an input, in order; otherwise 16 bits an input, in each quad inputs 0,
+// 2, 1, 3.
 
 /** Below this a group is all zeros: its scale would be no normal number. */
 const SMALLEST_AMAX: f32 = 1e-30;

@@ -1,6 +1,7 @@
 // The linear kernels of wasm/ alone, on one thread. Needs a Node that strips types and has relaxed SIMD: 24 has both.
 //   node bench/kernels/wasm-linear.ts [kind,…] [rows,…] [plain,relaxed] [a8,a16] [N×K,…]
-// One row: bytes of packed weights per second, over copies that together exceed the caches. Many rows: products per second.
+// One row: bytes of packed weights per second, over copies that together exceed the caches (STREAMED_MB=0: one copy).
+// Many rows: products per second. Time is the process's processor time; median, and 10th to 90th percentile.
 import { cpus } from "node:os";
 import type { ActivationMode } from "../../src/plan/plan.ts";
 import { packRows } from "../../src/weights/pack.ts";
