@@ -28,7 +28,11 @@ const compileFlags = [
 const linkFlags =
   process.platform === "darwin"
     ? ["-bundle", "-undefined", "dynamic_lookup"]
-    : ["-shared", "-pthread", ...(debug ? ["-fsanitize=address,undefined"] : ["-static-libstdc++", "-static-libgcc"])];
+    : [
+        "-shared",
+        "-pthread",
+        ...(debug ? ["-fsanitize=address,undefined"] : ["-static-libstdc++", "-static-libgcc", "-Wl,-s"]),
+      ];
 
 /** What the sources need of a compiler and its library. */
 const probe = `

@@ -9,8 +9,7 @@ export const nativeExecutor: Executor = {
   name: "native",
   unavailable: async () => {
     try {
-      loadAddon();
-      return undefined;
+      return slowReason(loadAddon());
     } catch (error) {
       return (error as Error).message;
     }
@@ -26,6 +25,14 @@ export function nativeKernels(): { name: string; reason: string | undefined }[] 
   return loadAddon()
     .kernels()
     .map(({ name, reason }) => ({ name, reason: reason || undefined }));
+}
+
+/** Why this CPU is better served by WebAssembly: its vectors beat the scalar kernel. */
+function slowReason(addon: Addon): string | undefined {
+  const kernels = addon.kernels();
+  if (kernels.find(({ reason }) => !reason)!.name !== "scalar") return undefined;
+  const rejected = kernels.filter(({ reason }) => reason).map(({ name, reason }) => `${name}: ${reason}`);
+  return `only the scalar kernel runs on ${addon.machine().cpu} (${rejected.join("; ")}); WebAssembly is faster`;
 }
 
 function chooseKernel(addon: Addon, { kernel, threads }: LoadOptions): ExecutorInfo {
