@@ -39,30 +39,30 @@ export class Engine {
 
   /** Keeps an ended sequence for reuse. */
   close(sequence: Sequence): void {
+    sequence.logits = new Float32Array(0);
     this.#kept.push(sequence);
     while (this.#kept.length > KEPT_SEQUENCES) this.#kept.shift()?.truncate(0);
   }
 
   /**
-   * Feeds `tokens` to a sequence, in steps the plan can take, and resolves to the logits after the last of them: a copy,
-   * f32 [vocabulary]. Between steps other sequences have their turn and `signal` is heeded.
+   * Feeds `tokens` to a sequence, in steps the plan can take, and resolves to the logits after the last of them, f32
+   * [vocabulary], valid until the sequence is fed again. Between steps other sequences have their turn and `signal` is heeded.
    */
   async feed(sequence: Sequence, tokens: ArrayLike<number>, signal?: AbortSignal): Promise<Float32Array> {
     const all = Int32Array.from(tokens);
     const { maxRows } = this.#runner.plan;
-    let logits = new Float32Array(0);
     for (let first = 0; first < all.length; first += maxRows) {
       const ids = all.subarray(first, first + maxRows);
       const last = first + ids.length === all.length;
-      logits = await this.#exclusive(() => {
+      await this.#exclusive(() => {
         signal?.throwIfAborted();
         return this.#step(sequence, ids, last);
       });
     }
-    return logits;
+    return sequence.logits;
   }
 
-  async #step(sequence: Sequence, tokenIds: Int32Array, wantLogits: boolean): Promise<Float32Array<ArrayBuffer>> {
+  async #step(sequence: Sequence, tokenIds: Int32Array, wantLogits: boolean): Promise<void> {
     const position = sequence.cached.length;
     this.#reserve(sequence, position + tokenIds.length);
     const logits = await this.#runner.step({
@@ -71,7 +71,7 @@ export class Engine {
       logitRows: wantLogits ? Int32Array.of(tokenIds.length - 1) : new Int32Array(0),
     });
     for (const id of tokenIds) sequence.cached.push(id);
-    return logits.slice();
+    if (wantLogits) sequence.keepLogits(logits);
   }
 
   /** Blocks for a sequence, at the cost of kept ones. */

@@ -12,6 +12,14 @@ export class Sequence {
     this.#pool = pool;
   }
 
+  /** Logits after the last token, f32 [vocabulary]: one buffer for the sequence's life, as the runner's is anybody's. */
+  logits: Float32Array = new Float32Array(0);
+
+  keepLogits(logits: Float32Array): void {
+    if (this.logits.length !== logits.length) this.logits = new Float32Array(logits.length);
+    this.logits.set(logits);
+  }
+
   get blocks(): Int32Array {
     return this.#blocks;
   }
