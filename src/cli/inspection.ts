@@ -3,9 +3,9 @@ import type { GgufValue } from "../formats/gguf/arrays.ts";
 import type { GgufEntry, GgufMetadata } from "../formats/gguf/metadata.ts";
 import type { GgufFile } from "../formats/gguf/open-gguf.ts";
 import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
+import type { FloatWeights } from "../models/checkpoint-store.ts";
 import type { DecoderConfig } from "../models/decoder-config.ts";
 import { type OpenModel, openModel } from "../models/open-model.ts";
-import type { FloatWeights } from "../models/tensor-stores.ts";
 import { type ActivationMode, BLOCK_TOKENS, type CacheType, type Plan } from "../plan/plan.ts";
 import type { PackedLayout } from "../weights/packed-layout.ts";
 

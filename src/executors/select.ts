@@ -1,6 +1,5 @@
 import { HalfbyteError } from "../errors.ts";
 import type { Executor, LoadOptions, Rejected } from "./executor.ts";
-import { referenceExecutor } from "./reference/reference.ts";
 import { wasmExecutor } from "./wasm/wasm.ts";
 
 export interface ExecutorWishes {
@@ -19,6 +18,13 @@ export interface SelectedExecutor {
   /** Faster executors that cannot run here, and why. */
   readonly rejected: readonly Rejected[];
 }
+
+/** Imported only where it runs: few ask for it. */
+const referenceExecutor: Executor = {
+  name: "reference",
+  unavailable: async () => undefined,
+  load: async (...model) => (await import("./reference/reference.ts")).referenceExecutor.load(...model),
+};
 
 /** All executors, the fastest first. */
 export const EXECUTORS: readonly Executor[] = [wasmExecutor, referenceExecutor];

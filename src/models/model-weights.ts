@@ -79,3 +79,7 @@ export function modelWeights(graph: Graph, store: TensorStore): ModelWeights {
     vector: (name) => store.vector(name, roles.get(name) ?? missing(name)),
   };
 }
+
+export function notAVector({ name, shape }: { name: string; shape: readonly number[] }): HalfbyteError {
+  return new HalfbyteError("ERR_SHAPE", "not a vector", { place: name, got: `[${shape}]` });
+}

@@ -3,7 +3,6 @@ import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-fold
 import { ChatTemplate } from "./chat-template.ts";
 import { chooseTemplate, type NamedTemplates, templatesFromFiles, templatesFromGguf } from "./chat-template-source.ts";
 import { tokenizerFromGguf } from "./gguf-tokenizer.ts";
-import { tokenizerFromHuggingFace } from "./hugging-face-tokenizer.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 /** The text side of a model: its tokenizer and its chat templates. */
@@ -17,6 +16,7 @@ export interface ModelText {
 export async function openText(file: GgufFile | HuggingFaceFolder): Promise<ModelText> {
   if ("metadata" in file)
     return { tokenizer: await tokenizerFromGguf(file.metadata), templates: templatesFromGguf(file.metadata) };
+  const { tokenizerFromHuggingFace } = await import("./hugging-face-tokenizer.ts");
   const [tokenizer, jinja, json, tokenizerConfig] = await Promise.all([
     tokenizerFromHuggingFace(file),
     file.text("chat_template.jinja"),

@@ -1,28 +1,9 @@
 import { HalfbyteError } from "../errors.ts";
-import type { GgufTensor } from "../formats/gguf/parse.ts";
-import { ggufFloats, ggufMatrix, safetensorsFloats, safetensorsMatrix } from "../formats/read-tensor.ts";
+import { safetensorsFloats, safetensorsMatrix } from "../formats/read-tensor.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { inEightBits } from "./eight-bit.ts";
 import { weight } from "./found-matrix.ts";
-import type { TensorStore } from "./model-weights.ts";
-
-/** The tensors of a GGUF file; norm weights stand there as they are used. */
-export function ggufStore(tensors: ReadonlyMap<string, GgufTensor>, place: string): TensorStore {
-  return {
-    place,
-    names: tensors.keys(),
-    matrix(name) {
-      const tensor = tensors.get(name);
-      return tensor && ggufMatrix(tensor);
-    },
-    vectorLength(name) {
-      const tensor = tensors.get(name);
-      if (tensor && tensor.N !== 1) throw notAVector(tensor);
-      return tensor?.K;
-    },
-    vector: (name) => ggufFloats(tensors.get(name)!),
-  };
-}
+import { notAVector, type TensorStore } from "./model-weights.ts";
 
 /** What becomes of float weights: kept as the file has them, or quantised to 8 bits in groups of 32 as they are loaded. */
 export type FloatWeights = "keep" | "q8";
@@ -59,8 +40,4 @@ export function safetensorsStore(checkpoint: Checkpoint, options: SafetensorsOpt
       return values;
     },
   };
-}
-
-function notAVector({ name, shape }: { name: string; shape: readonly number[] }): HalfbyteError {
-  return new HalfbyteError("ERR_SHAPE", "not a vector", { place: name, got: `[${shape}]` });
 }
