@@ -1,5 +1,6 @@
 import { type LoadModelOptions, loadGguf, type ModelInput } from "./load-model.ts";
 import type { Model } from "./model.ts";
+import { withExecutor } from "./with-executor.ts";
 
 export { HalfbyteError } from "./errors.ts";
 export type * from "./index.ts";
@@ -9,5 +10,6 @@ export async function loadModel(
   input: string | ModelInput | readonly ModelInput[],
   options: LoadModelOptions = {},
 ): Promise<Model> {
-  return loadGguf(typeof input === "string" ? new URL(input, globalThis.location?.href) : input, options);
+  const place = typeof input === "string" ? new URL(input, globalThis.location?.href) : input;
+  return withExecutor(options, (executor) => loadGguf(place, executor, options));
 }

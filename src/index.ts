@@ -32,6 +32,12 @@ export async function loadModel(
   input: string | ModelInput | readonly ModelInput[],
   options: LoadModelOptions = {},
 ): Promise<Model> {
-  if (typeof input === "string") return (await import("./load-model-node.ts")).loadReference(input, options);
-  return (await import("./load-model.ts")).loadGguf(input, { environment: process.env, ...options });
+  const settings = { environment: process.env, ...options };
+  const { withExecutor } = await import("./with-executor.ts");
+  // The rest is imported while the executor's threads start.
+  return withExecutor(settings, async (executor) =>
+    typeof input === "string"
+      ? (await import("./load-model-node.ts")).loadReference(input, executor, settings)
+      : (await import("./load-model.ts")).loadGguf(input, executor, settings),
+  );
 }

@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { HalfbyteError } from "./errors.ts";
+import type { PreparedExecutor } from "./executors/executor.ts";
 import type { ByteSource } from "./formats/byte-source.ts";
 import { splitFileNames } from "./formats/gguf/open-gguf.ts";
 import { openFileSource } from "./formats/node-file-source.ts";
@@ -9,22 +10,26 @@ import { type LoadModelOptions, loadFolder, loadGguf } from "./load-model.ts";
 import type { Model } from "./model.ts";
 
 /** Loads a model by reference: fetches it into the cache where that is needed, then opens the file or folder. */
-export async function loadReference(reference: string, options: LoadModelOptions): Promise<Model> {
-  const { signal, onProgress, environment = process.env } = options;
+export async function loadReference(
+  reference: string,
+  executor: PreparedExecutor,
+  options: LoadModelOptions,
+): Promise<Model> {
+  const { signal, onProgress, environment } = options;
   const { path } = await pull(reference, {
-    environment,
+    ...(environment && { environment }),
     ...(signal && { signal }),
     ...(onProgress && {
       onProgress: ({ receivedBytes, totalBytes }) =>
         onProgress({ phase: "download", done: receivedBytes, total: totalBytes }),
     }),
   });
-  return loadPath(path, { ...options, environment });
+  return loadPath(path, executor, options);
 }
 
-async function loadPath(path: string, options: LoadModelOptions): Promise<Model> {
+async function loadPath(path: string, executor: PreparedExecutor, options: LoadModelOptions): Promise<Model> {
   if ((await stat(path)).isDirectory())
-    return loadFolder((name) => openIfPresent(join(path, name)), basename(path), options);
+    return loadFolder((name) => openIfPresent(join(path, name)), basename(path), executor, options);
   const names = splitFileNames(basename(path)) ?? [basename(path)];
   const sources: ByteSource[] = [];
   try {
@@ -33,7 +38,7 @@ async function loadPath(path: string, options: LoadModelOptions): Promise<Model>
     await Promise.all(sources.map((source) => source.close()));
     throw error;
   }
-  return loadGguf(sources, { name: basename(path), ...options });
+  return loadGguf(sources, executor, { name: basename(path), ...options });
 }
 
 async function openIfPresent(path: string): Promise<ByteSource | undefined> {

@@ -1,22 +1,15 @@
-import { Engine } from "./engine/engine.ts";
 import { HalfbyteError } from "./errors.ts";
-import type { LoadOptions as ExecutorLoadOptions } from "./executors/executor.ts";
-import { selectExecutor } from "./executors/select.ts";
+import type { PreparedExecutor } from "./executors/executor.ts";
 import { blobSource } from "./formats/blob-source.ts";
 import type { ByteSource } from "./formats/byte-source.ts";
 import { type GgufFile, openGguf } from "./formats/gguf/open-gguf.ts";
 import { openHttpSource } from "./formats/http-source.ts";
 import { memorySource } from "./formats/memory-source.ts";
-import {
-  type HuggingFaceFolder,
-  type OpenFile,
-  openHuggingFaceFolder,
-} from "./formats/safetensors/hugging-face-folder.ts";
-import { Model } from "./model.ts";
+import type { HuggingFaceFolder, OpenFile } from "./formats/safetensors/hugging-face-folder.ts";
+import type { Model } from "./model.ts";
+import type { FloatWeights } from "./models/checkpoint-store.ts";
 import { openModel } from "./models/open-model.ts";
-import type { FloatWeights } from "./models/tensor-stores.ts";
 import type { ActivationMode, CacheType } from "./plan/plan.ts";
-import { ChatTemplates, openText } from "./text/open-text.ts";
 
 /** What a model can be loaded from anywhere: a URL, a file picked in a page, bytes in memory, or several of them (a split GGUF). */
 export type ModelInput = URL | Blob | ArrayBufferLike | Uint8Array | ByteSource;
@@ -56,12 +49,13 @@ export interface LoadModelOptions {
 /** Loads a GGUF model from one input, or from all files of a split one. Closes what it opened if it throws. */
 export async function loadGguf(
   inputs: ModelInput | readonly ModelInput[],
+  executor: PreparedExecutor,
   options: LoadModelOptions = {},
 ): Promise<Model> {
   const sources: ByteSource[] = [];
   try {
     for (const input of isList(inputs) ? inputs : [inputs]) sources.push(await openInput(input));
-    return await loadFile(await openGguf(sources), sources[0]!.name, options);
+    return await loadFile(await openGguf(sources), sources[0]!.name, executor, options);
   } catch (error) {
     await Promise.all(sources.map((source) => source.close()));
     throw error;
@@ -69,39 +63,51 @@ export async function loadGguf(
 }
 
 /** Loads a model in the Hugging Face layout; `open` gives its files by name. Closes what it opened if it throws. */
-export async function loadFolder(open: OpenFile, name: string, options: LoadModelOptions = {}): Promise<Model> {
+export async function loadFolder(
+  open: OpenFile,
+  name: string,
+  executor: PreparedExecutor,
+  options: LoadModelOptions = {},
+): Promise<Model> {
+  const { openHuggingFaceFolder } = await import("./formats/safetensors/hugging-face-folder.ts");
   const folder = await openHuggingFaceFolder(open);
   try {
-    return await loadFile(folder, name, options);
+    return await loadFile(folder, name, executor, options);
   } catch (error) {
     await folder.close();
     throw error;
   }
 }
 
-async function loadFile(file: GgufFile | HuggingFaceFolder, source: string, options: LoadModelOptions): Promise<Model> {
-  const { signal, onProgress, executor, kernel, threads, environment } = options;
-  const name = options.name ?? source.split(/[/\\]/).at(-1)!;
-  const [opened, { tokenizer, templates }, chosen] = await Promise.all([
-    openModel(file, { floatWeights: options.floatWeights ?? "keep" }),
-    openText(file),
-    selectExecutor({ executor, kernel, threads, environment }),
-  ]);
-  const { chatTemplate } = options;
-  const sources = chatTemplate === undefined ? templates : new Map([["default", chatTemplate]]);
-  const chatTemplates = new ChatTemplates(sources, tokenizer);
+async function loadFile(
+  file: GgufFile | HuggingFaceFolder,
+  source: string,
+  executor: PreparedExecutor,
+  options: LoadModelOptions,
+): Promise<Model> {
+  const opened = await openModel(file, { floatWeights: options.floatWeights ?? "keep" });
   const contextLength = checkContext(options.contextLength, opened.config.contextLength);
   const plan = opened.compile({ activations: options.activations ?? "a8", cacheType: options.cacheType ?? "f16" });
-  const load: ExecutorLoadOptions = {
-    ...chosen.options,
-    ...(signal && { signal }),
-    ...(onProgress && { onProgress: (done, total) => onProgress({ phase: "load", done, total }) }),
-  };
-  const runner = await chosen.executor.load(plan, opened.weights, load);
-  const engine = new Engine(runner, contextLength);
-  const architecture = opened.architecture.name;
-  const close = (): Promise<void> => file.close();
-  return new Model({ name, architecture, contextLength, tokenizer, chatTemplates, runner, engine, close });
+  const loading = executor.load(plan, opened.weights);
+  loading.catch(() => {}); // makeModel awaits it, though not yet
+  try {
+    // Threads read and pack the weights while this one imports the rest and makes the tokenizer.
+    const { makeModel } = await import("./make-model.ts");
+    return await makeModel(file, loading, {
+      name: options.name ?? source.split(/[/\\]/).at(-1)!,
+      architecture: opened.architecture.name,
+      contextLength,
+      chatTemplate: options.chatTemplate,
+    });
+  } catch (error) {
+    await executor.dispose();
+    // Until then the file is being read.
+    await loading.then(
+      (runner) => runner.dispose(),
+      () => {},
+    );
+    throw error;
+  }
 }
 
 function checkContext(asked: number | undefined, trained: number): number {
