@@ -23,7 +23,7 @@ export interface LoadProgress {
 }
 
 export interface LoadModelOptions {
-  /** "reference" or "wasm"; by default the fastest that runs here. */
+  /** "wasm" (default), "native" where its addon was built, or "reference". */
   readonly executor?: string;
   /** An instruction set of the executor, by name; an impossible one is refused with the reason. */
   readonly kernel?: string;

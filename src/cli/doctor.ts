@@ -133,6 +133,5 @@ function readable({ node, v8, platform, machine, threads, cache, kernels }: Repo
       ? `${plural(threads!, "thread")}, loaded and tested in ${formatDuration(milliseconds!)}, ${exact ? "exact" : "not the reference's bits"}`
       : oneLine(reason!),
   ]);
-  const native = ["no", "native", "not part of this version"];
-  return `${facts}\n\n${styled(stdout, "bold", "executors, the fastest first")}\n${formatTable([native, ...rows])}`;
+  return `${facts}\n\n${styled(stdout, "bold", "executors, the default first")}\n${formatTable(rows)}`;
 }

@@ -18,12 +18,12 @@ export interface KernelChoice {
   readonly rejected: readonly Rejected[];
 }
 
-/** Every kernel of every executor, the fastest first. */
+/** Every kernel of every executor, the default first. */
 export async function allKernels(): Promise<KernelState[]> {
   const states: KernelState[] = [];
   for (const executor of EXECUTORS) {
     const reason = await executor.unavailable();
-    for (const { kernel, unavailable = reason } of kernelsOf(executor))
+    for (const { kernel, unavailable = reason } of await kernelsOf(executor))
       states.push({ executor, kernel, ...(unavailable !== undefined && { unavailable }) });
   }
   return states;
@@ -36,7 +36,7 @@ export async function allKernels(): Promise<KernelState[]> {
 export async function chooseKernel(wishes: ExecutorWishes): Promise<KernelChoice> {
   const { executor, options, reason, rejected } = await selectExecutor(wishes);
   const notTaken: Rejected[] = [...rejected];
-  for (const { kernel, unavailable } of kernelsOf(executor)) {
+  for (const { kernel, unavailable } of await kernelsOf(executor)) {
     const asked = options.kernel === undefined || options.kernel === kernel;
     if (asked && unavailable === undefined) return { executor: executor.name, kernel, reason, rejected: notTaken };
     notTaken.push({ kernel: `${executor.name} ${kernel}`, reason: unavailable ?? `${options.kernel} was asked for` });
@@ -47,8 +47,16 @@ export async function chooseKernel(wishes: ExecutorWishes): Promise<KernelChoice
   });
 }
 
-function kernelsOf({ name }: Executor): { kernel: string; unavailable?: string }[] {
-  if (name === "reference") return [{ kernel: "typescript" }];
+async function kernelsOf(executor: Executor): Promise<{ kernel: string; unavailable?: string }[]> {
+  if (executor.name === "reference") return [{ kernel: "typescript" }];
+  if (executor.name === "native") {
+    if ((await executor.unavailable()) !== undefined) return [{ kernel: "" }];
+    const { nativeKernels } = await import("../executors/native/native-executor.ts");
+    return nativeKernels().map(({ name, reason }) => ({
+      kernel: name,
+      ...(reason !== undefined && { unavailable: reason }),
+    }));
+  }
   const relaxed = noRelaxedSimd();
   return [
     { kernel: "relaxed-simd", ...(relaxed && { unavailable: relaxed.reason }) },

@@ -70,7 +70,7 @@ export function addRunOptions(command: Command): Command {
 export function addExecutorOptions(command: Command): Command {
   return command
     .option("--threads <count>", "threads to compute with (default: what doctor says)", integerFrom(1))
-    .option("--executor <name>", "wasm or reference (default: the fastest that runs here)")
+    .option("--executor <name>", "wasm, native (npm run build:native) or reference (default: wasm)")
     .option("--kernel <name>", "an instruction set of the executor, such as simd (default: the best here)")
     .addOption(
       new Option("--activations <mode>", "precision of activations (default: a8)").choices([

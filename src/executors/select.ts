@@ -26,8 +26,21 @@ const referenceExecutor: Executor = {
   load: async (...model) => (await import("./reference/reference.ts")).referenceExecutor.load(...model),
 };
 
-/** All executors, the fastest first. */
-export const EXECUTORS: readonly Executor[] = [wasmExecutor, referenceExecutor];
+const native = async (): Promise<Executor> => (await import("./native/native-executor.ts")).nativeExecutor;
+
+/** Imported only where it is asked for: it needs Node, and an addon that `npm run build:native` makes. */
+const nativeExecutor: Executor = {
+  name: "native",
+  unavailable: async () =>
+    typeof process === "undefined" || !process.versions?.node ? "it needs Node" : (await native()).unavailable(),
+  load: async (...model) => (await native()).load(...model),
+};
+
+/**
+ * All executors; without a wish the first that can run here is taken. The native one is faster than WebAssembly, but is
+ * taken only when asked for until it has run on every CPU it has kernels for.
+ */
+export const EXECUTORS: readonly Executor[] = [wasmExecutor, nativeExecutor, referenceExecutor];
 
 /**
  * The executor that was asked for, or the first that can run here.
@@ -48,7 +61,7 @@ export async function selectExecutor(
     if (name !== undefined && executor.name !== name) continue;
     const reason = await executor.unavailable();
     if (reason === undefined)
-      return { executor, options, reason: name === undefined ? "the fastest that runs here" : "asked for", rejected };
+      return { executor, options, reason: name === undefined ? "the default here" : "asked for", rejected };
     rejected.push({ kernel: executor.name, reason });
   }
   throw new HalfbyteError("ERR_EXECUTOR", name === undefined ? "no executor can run here" : "cannot run here", {
