@@ -1,6 +1,6 @@
 import { HalfbyteError } from "../../errors.ts";
 
-export const PAGE_BYTES = 65536;
+const PAGE_BYTES = 65536;
 /** 4 GiB, where 32-bit addresses end. */
 const MOST_PAGES = 65536;
 /** Less is asked for where a browser does not give address space for that much: 2 GiB, 1 GiB. */
