@@ -11,9 +11,9 @@ interface Case {
 }
 
 /** Plan-wide choices by seed; the model's shape and ops follow from the seed. */
-function makeCase(seed: number, kinds: readonly string[], mode: ActivationMode, cacheType: CacheType): Case {
-  const compile = { maxRows: SCRIPT_ROWS, maxLogitRows: 3, activations: mode, cacheType };
-  const model = randomModel({ seed, kinds, compile });
+function makeCase(seed: number, kinds: readonly string[], activations: ActivationMode, cacheType: CacheType): Case {
+  const compile = { maxRows: SCRIPT_ROWS, maxLogitRows: 3, activations, cacheType };
+  const model = randomModel({ seed, kinds, layers: Math.min(kinds.length, 2), compile });
   const steps = script(model.plan, seed);
   let wanted: Promise<Int32Array[]> | undefined;
   return {
