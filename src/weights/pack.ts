@@ -4,7 +4,7 @@ import { BLOCK_OUTPUTS, type FloatLayout, type PackedLayout, type QuantizedLayou
 import type { GroupValues, Matrix, QuantizedMatrix } from "./quantized-matrix.ts";
 
 /** Source bytes read at once while packing: large enough for a disk, small beside any model. */
-const CHUNK_BYTES = 4 << 20;
+const CHUNK_BYTES = 1 << 20;
 
 /**
  * Writes the rows of `matrix` as blocks `firstBlock …` of a packed matrix. Every chunk but the last must have a multiple

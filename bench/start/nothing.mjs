@@ -1,4 +1,0 @@
-// A Node that does nothing: the baseline of memory.
-import { report } from "./report-start.mjs";
-
-report({});
