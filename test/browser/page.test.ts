@@ -65,11 +65,11 @@ describe.skipIf(missing)(`a page with the built package in Chromium${missing && 
     page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
     await page.goto(await serve(isolated));
     await page.waitForFunction(() => !(document.getElementById("ask") as HTMLButtonElement).disabled, null, {
-      timeout: 60_000,
+      timeout: 120_000,
     });
     await page.click("#ask");
     await page.waitForFunction(() => document.getElementById("status")?.textContent?.includes("tokens/s"), null, {
-      timeout: 60_000,
+      timeout: 120_000,
     });
     const read = (id: string) => page.textContent(`#${id}`).then((text) => text ?? "");
     const result = { answer: await read("answer"), status: await read("status"), errors };
@@ -86,5 +86,5 @@ describe.skipIf(missing)(`a page with the built package in Chromium${missing && 
     expect(alone.errors).toEqual([]);
     expect(alone.status).toMatch(/relaxed-simd, 1 threads/);
     expect(alone.answer).toBe(shared.answer);
-  }, 180_000);
+  }, 400_000);
 });
