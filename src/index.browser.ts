@@ -10,6 +10,7 @@ export async function loadModel(
   input: string | ModelInput | readonly ModelInput[],
   options: LoadModelOptions = {},
 ): Promise<Model> {
+  import("./make-model.ts").catch(() => {}); // fetched by the time it is needed
   const place = typeof input === "string" ? new URL(input, globalThis.location?.href) : input;
   return withExecutor(options, (executor) => loadGguf(place, executor, options));
 }
