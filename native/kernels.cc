@@ -1,18 +1,25 @@
 #include "kernels.h"
 
+#include <algorithm>
+
 namespace halfbyte {
 
 #if defined(__x86_64__)
 extern const Kernels kAvx512VnniKernels, kAvxVnniKernels, kAvx2Kernels;
+Kernels amxInt8Kernels();
+size_t tileScratchBytes(const Matrix& matrix);
 #endif
 extern const Kernels kScalarKernels;
 
 const std::vector<Candidate>& kernelCandidates() {
   static const std::vector<Candidate> known = [] {
     std::vector<Candidate> list;
+#if defined(__x86_64__)
+    static const Kernels amxInt8 = amxInt8Kernels();
+#endif
     for (const Kernels* kernels : {
 #if defined(__x86_64__)
-             &kAvx512VnniKernels, &kAvxVnniKernels, &kAvx2Kernels,
+             &amxInt8, &kAvx512VnniKernels, &kAvxVnniKernels, &kAvx2Kernels,
 #endif
              &kScalarKernels}) {
       const uint32_t missing = kernels->needs & ~cpuFeatures();
@@ -24,8 +31,13 @@ const std::vector<Candidate>& kernelCandidates() {
 }
 
 size_t linearScratchBytes(const Matrix& matrix) {
+  if (!matrix.quantized) return 0;
   constexpr int kMostTileBlocks = 2;
-  return matrix.quantized ? static_cast<size_t>(matrix.groups) * 2 * 16 * sizeof(float) * kMostTileBlocks : 0;
+  size_t bytes = static_cast<size_t>(matrix.groups) * 2 * 16 * sizeof(float) * kMostTileBlocks;
+#if defined(__x86_64__)
+  bytes = std::max(bytes, tileScratchBytes(matrix));
+#endif
+  return bytes;
 }
 
 }  // namespace halfbyte

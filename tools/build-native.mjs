@@ -1,6 +1,7 @@
 // Builds the native executor with the machine's own C++ compiler and Node-API's headers from npm: no Python, no download.
-// Without a compiler for C++20 it says so in one line and the WebAssembly executor serves. `--require` makes that an
-// error; `--debug` adds assertions and the address and undefined-behaviour sanitizers.
+// Without a compiler for C++20 it says so in one line and the WebAssembly executor serves; `--require` makes that an error.
+// For tests, in folders of their own: `--sanitize` adds the address and undefined-behaviour sanitizers, `--emulate`
+// plays AMX tiles in software and AVX-VNNI by AVX-512 VNNI, where a CPU has neither. HALFBYTE_ADDON names the addon to load in place of the usual one.
 import { execFile, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -11,8 +12,9 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("..", import.meta.url));
 const sourceFolder = join(root, "native");
-const debug = process.argv.includes("--debug");
-const outFolder = join(root, debug ? "build/native-debug" : "build/native");
+const sanitize = process.argv.includes("--sanitize");
+const emulate = process.argv.includes("--emulate");
+const outFolder = join(root, `build/native${sanitize ? "-sanitized" : ""}${emulate ? "-emulated" : ""}`);
 const objectFolder = join(outFolder, "objects");
 
 const files = readdirSync(sourceFolder, { recursive: true }).map((name) => join(sourceFolder, name));
@@ -23,7 +25,8 @@ const compileFlags = [
   // The bits depend on it: a product and a sum are two roundings.
   "-ffp-contract=off",
   "-fno-math-errno",
-  ...(debug ? ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] : ["-DNDEBUG"]),
+  ...(sanitize ? ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] : []),
+  ...(emulate ? ["-DHALFBYTE_EMULATE"] : []),
 ];
 const linkFlags =
   process.platform === "darwin"
@@ -31,7 +34,7 @@ const linkFlags =
     : [
         "-shared",
         "-pthread",
-        ...(debug ? ["-fsanitize=address,undefined"] : ["-static-libstdc++", "-static-libgcc", "-Wl,-s"]),
+        ...(sanitize ? ["-fsanitize=address,undefined"] : ["-static-libstdc++", "-static-libgcc", "-Wl,-s"]),
       ];
 
 /** What the sources need of a compiler and its library. */

@@ -4,7 +4,6 @@
 #include "../arithmetic/functions.h"
 #include "../attention/attention.h"
 #include "../attention/store.h"
-#include "../linear/float_linear.h"
 #include "../linear/linear.h"
 #include "../rows/gate.h"
 #include "../rows/norm.h"

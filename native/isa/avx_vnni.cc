@@ -2,7 +2,11 @@
 
 #if defined(__x86_64__)
 #define HALFBYTE_ISA avx_vnni
+#if defined(HALFBYTE_EMULATE)
+HALFBYTE_TARGET_BEGIN("avx2,f16c,avx512f,avx512vl,avx512vnni")
+#else
 HALFBYTE_TARGET_BEGIN("avx2,f16c,avxvnni")
+#endif
 
 namespace halfbyte::avx_vnni {
 // 4 rows are 8 integer registers; codes and inputs take 6 of the other 8.
@@ -20,6 +24,11 @@ HALFBYTE_TARGET_END
 
 namespace halfbyte {
 extern const Kernels kAvxVnniKernels;
-const Kernels kAvxVnniKernels = avx_vnni::kernelsNamed("avx-vnni", kAvx2 | kF16c | kAvxVnni);
+#if defined(HALFBYTE_EMULATE)
+constexpr uint32_t kNeeded = kAvx2 | kF16c | kAvx512Vnni;
+#else
+constexpr uint32_t kNeeded = kAvx2 | kF16c | kAvxVnni;
+#endif
+const Kernels kAvxVnniKernels = avx_vnni::kernelsNamed("avx-vnni", kNeeded);
 }  // namespace halfbyte
 #endif

@@ -12,6 +12,7 @@ struct X {
 };
 
 HALFBYTE_INLINE U loadU(const uint8_t* p) { return {_mm512_loadu_si512(p)}; }
+HALFBYTE_INLINE void storeU(uint8_t* p, U x) { _mm512_storeu_si512(p, x.v); }
 HALFBYTE_INLINE U bytes(int x) { return {_mm512_set1_epi8(static_cast<char>(x))}; }
 HALFBYTE_INLINE U nibbleMask() { return bytes(15); }
 HALFBYTE_INLINE U operator&(U x, U y) { return {_mm512_and_si512(x.v, y.v)}; }

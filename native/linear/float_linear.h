@@ -1,9 +1,9 @@
 #pragma once
-// Products with float matrices, arithmetic rule 1 over K. Included inside a target region, before linear.h.
+// Products with float matrices, arithmetic rule 1 over K. Included inside a target region.
+
+#include "group_values.h"
 
 namespace halfbyte::HALFBYTE_ISA {
-
-HALFBYTE_INLINE void finish(const LinearCall& c, int m, int block, F y);
 
 template <Kind kind>
 HALFBYTE_INLINE F loadWeights(const uint8_t* block, size_t k) {

@@ -52,9 +52,11 @@ function platformName(): string {
   return `${platform}-${arch}-${header.glibcVersionRuntime ? "gnu" : "musl"}`;
 }
 
-/** Where the addon may be: built here, or in the platform's package. */
+/** Where the addon may be: built here, or in the platform's package; or where HALFBYTE_ADDON says. */
 function candidates(): { place: string; remedy: string }[] {
   const platform = platformName();
+  const forced = process.env["HALFBYTE_ADDON"];
+  if (forced) return [{ place: forced, remedy: "unset HALFBYTE_ADDON" }];
   return [
     {
       place: fileURLToPath(new URL(`../../../build/native/halfbyte-${platform}.node`, import.meta.url)),
