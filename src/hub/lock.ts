@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ioError } from "./io-error.ts";
+import { makeFolder } from "./make-folder.ts";
 
 const HEARTBEAT_MS = 5_000;
 /** Twelve heartbeats: a holder on another machine that is silent this long is taken for dead. */
@@ -60,7 +61,7 @@ async function acquire(path: string, holder: Holder, options: LockOptions): Prom
 
 async function create(path: string, holder: Holder): Promise<boolean> {
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await makeFolder(dirname(path));
     await writeFile(path, JSON.stringify(holder), { flag: "wx" });
     return true;
   } catch (error) {

@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rm, rmdir, stat } from "node:fs/promises";
+import { readdir, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import type { Environment } from "./environment.ts";
 import { ioError } from "./io-error.ts";
+import { makeFolder } from "./make-folder.ts";
 import { type Command, complaint, runCommand } from "./subprocess.ts";
 
 const POLL_MS = 250;
@@ -84,7 +85,7 @@ async function runTool(
   const temporary = join(staging, "tmp");
   try {
     await rm(temporary, { recursive: true, force: true });
-    await mkdir(temporary, { recursive: true });
+    await makeFolder(temporary);
   } catch (error) {
     throw ioError(error, staging);
   }

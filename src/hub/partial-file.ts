@@ -1,8 +1,9 @@
 import { createHash, type Hash } from "node:crypto";
-import { type FileHandle, mkdir, open, readFile, rename, rm, statfs, writeFile } from "node:fs/promises";
+import { type FileHandle, open, readFile, rename, rm, statfs, writeFile } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import { ioError } from "./io-error.ts";
+import { makeFolder } from "./make-folder.ts";
 
 /** What a file must be; what is undefined is not known and not checked. */
 export interface FileExpectation {
@@ -51,7 +52,7 @@ export class PartialFile {
     key?: string,
   ): Promise<{ file: PartialFile; resumableBytes: number; validator: string | undefined }> {
     try {
-      await mkdir(dirname(target), { recursive: true });
+      await makeFolder(dirname(target));
       const state = key === undefined ? undefined : await readState(target, key);
       // "a+" makes the file where it is absent and keeps what is there.
       await (await open(`${target}.partial`, "a+")).close();

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rm, rmdir } from "node:fs/promises";
+import { readdir, rm, rmdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import { ALIASES } from "./aliases.ts";
@@ -8,6 +8,7 @@ import { type Environment, isOffline } from "./environment.ts";
 import { ioError } from "./io-error.ts";
 import { type CachedModel, cachedModel, findManifest } from "./library.ts";
 import { withLock } from "./lock.ts";
+import { makeFolder } from "./make-folder.ts";
 import { type Manifest, manifestPath, readManifest, unknownModel, writeManifest } from "./manifest.ts";
 import { type ReportProgress, throttled } from "./progress.ts";
 import type { Plan } from "./pull-plan.ts";
@@ -93,7 +94,7 @@ async function fetchLocked(
     return { ...cachedModel(models, manifest), cached: true, failures: [] };
   }
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     await rm(manifestPath(folder), { force: true });
   } catch (error) {
     throw ioError(error, folder);
