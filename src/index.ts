@@ -36,8 +36,8 @@ export async function loadModel(
   const { withExecutor } = await import("./with-executor.ts");
   // The rest is imported while the executor's threads start.
   return withExecutor(settings, async (executor) =>
-    typeof input === "string"
-      ? (await import("./load-model-node.ts")).loadReference(input, executor, settings)
+    typeof input === "string" || (input instanceof URL && input.protocol === "file:")
+      ? (await import("./load-model-node.ts")).loadReference(String(input), executor, settings)
       : (await import("./load-model.ts")).loadGguf(input, executor, settings),
   );
 }

@@ -34,6 +34,8 @@ export interface LoadModelOptions {
   readonly cacheType?: CacheType;
   /** Tokens that prompt and answer may have together; default, and at most, what the model was trained for. */
   readonly contextLength?: number;
+  /** Tokens that all generations together may keep; ERR_MEMORY ends the one that needs more. Default 4 × contextLength. */
+  readonly cacheTokens?: number;
   /** Float matrices of a safetensors checkpoint: as they are (default), or in 8-bit groups. */
   readonly floatWeights?: FloatWeights;
   /** A Jinja chat template in place of the model's own. */
@@ -54,7 +56,7 @@ export async function loadGguf(
 ): Promise<Model> {
   const sources: ByteSource[] = [];
   try {
-    for (const input of isList(inputs) ? inputs : [inputs]) sources.push(await openInput(input));
+    for (const input of isList(inputs) ? inputs : [inputs]) sources.push(await openInput(input, options.signal));
     return await loadFile(await openGguf(sources), sources[0]!.name, executor, options);
   } catch (error) {
     await Promise.all(sources.map((source) => source.close()));
@@ -85,9 +87,13 @@ async function loadFile(
   executor: PreparedExecutor,
   options: LoadModelOptions,
 ): Promise<Model> {
-  const opened = await openModel(file, { floatWeights: options.floatWeights ?? "keep" });
+  const activations = choice("activations", options.activations ?? "a8", ACTIVATIONS);
+  const cacheType = choice("cacheType", options.cacheType ?? "f16", CACHE_TYPES);
+  const floatWeights = choice("floatWeights", options.floatWeights ?? "keep", FLOAT_WEIGHTS);
+  const opened = await openModel(file, { floatWeights });
   const contextLength = checkContext(options.contextLength, opened.config.contextLength);
-  const plan = opened.compile({ activations: options.activations ?? "a8", cacheType: options.cacheType ?? "f16" });
+  const cacheTokens = checkCache(options.cacheTokens, contextLength);
+  const plan = opened.compile({ activations, cacheType });
   const loading = executor.load(plan, opened.weights);
   loading.catch(() => {}); // makeModel awaits it, though not yet
   try {
@@ -97,6 +103,7 @@ async function loadFile(
       name: options.name ?? source.split(/[/\\]/).at(-1)!,
       architecture: opened.architecture.name,
       contextLength,
+      cacheTokens,
       chatTemplate: options.chatTemplate,
     });
   } catch (error) {
@@ -108,6 +115,33 @@ async function loadFile(
     );
     throw error;
   }
+}
+
+const ACTIVATIONS: readonly ActivationMode[] = ["a8", "a16", "a8-per-token"];
+const CACHE_TYPES: readonly CacheType[] = ["f16", "f32"];
+const FLOAT_WEIGHTS: readonly FloatWeights[] = ["keep", "q8"];
+
+/** The value, if it is one of those known: callers without types can pass anything. */
+function choice<T extends string>(place: string, value: T, known: readonly T[]): T {
+  if (known.includes(value)) return value;
+  throw new HalfbyteError("ERR_ARGUMENT", "no such choice", {
+    place,
+    expected: known.join(", "),
+    got: JSON.stringify(value) ?? "undefined",
+  });
+}
+
+/** Conversations of full length that the cache has room for at once, by default; memory is taken as they grow. */
+const FULL_CONTEXTS = 4;
+
+function checkCache(asked: number | undefined, contextLength: number): number {
+  if (asked === undefined) return FULL_CONTEXTS * contextLength;
+  if (Number.isSafeInteger(asked) && asked >= contextLength) return asked;
+  throw new HalfbyteError("ERR_ARGUMENT", "unusable cache size", {
+    place: "cacheTokens",
+    expected: `an integer from ${contextLength}, the context length`,
+    got: String(asked),
+  });
 }
 
 function checkContext(asked: number | undefined, trained: number): number {
@@ -124,9 +158,19 @@ function isList(inputs: ModelInput | readonly ModelInput[]): inputs is readonly 
   return Array.isArray(inputs);
 }
 
-async function openInput(input: ModelInput): Promise<ByteSource> {
-  if (input instanceof URL) return openHttpSource(input);
+async function openInput(input: ModelInput, signal: AbortSignal | undefined): Promise<ByteSource> {
+  signal?.throwIfAborted();
+  if (input instanceof URL) {
+    choice("input", input.protocol, ["http:", "https:", "blob:"]);
+    return openHttpSource(input, signal ? { signal } : {});
+  }
   if (input instanceof Blob) return blobSource(input);
-  if ("readInto" in input) return input;
-  return memorySource(input);
+  if (ArrayBuffer.isView(input) || input instanceof ArrayBuffer) return memorySource(input);
+  if (typeof SharedArrayBuffer !== "undefined" && input instanceof SharedArrayBuffer) return memorySource(input);
+  if (typeof input === "object" && input !== null && "readInto" in input) return input;
+  throw new HalfbyteError("ERR_ARGUMENT", "nothing a model can be loaded from", {
+    place: "input",
+    expected: "a string, URL, Blob, ArrayBuffer, Uint8Array or ByteSource",
+    got: input === null ? "null" : typeof input,
+  });
 }

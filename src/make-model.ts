@@ -9,6 +9,7 @@ interface ModelSettings {
   readonly name: string;
   readonly architecture: string;
   readonly contextLength: number;
+  readonly cacheTokens: number;
   /** In place of the file's own. */
   readonly chatTemplate: string | undefined;
 }
@@ -17,7 +18,7 @@ interface ModelSettings {
 export async function makeModel(
   file: GgufFile | HuggingFaceFolder,
   loading: Promise<PlanRunner>,
-  { chatTemplate, ...settings }: ModelSettings,
+  { chatTemplate, cacheTokens, ...settings }: ModelSettings,
 ): Promise<Model> {
   const [runner, { tokenizer, templates }] = await Promise.all([loading, openText(file)]);
   const sources = chatTemplate === undefined ? templates : new Map([["default", chatTemplate]]);
@@ -26,7 +27,7 @@ export async function makeModel(
     tokenizer,
     chatTemplates: new ChatTemplates(sources, tokenizer),
     runner,
-    engine: new Engine(runner, settings.contextLength),
+    engine: new Engine(runner, cacheTokens),
     close: () => file.close(),
   });
 }

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadModel, type Model } from "../src/index.ts";
 
@@ -94,6 +94,7 @@ describe.each(["reference", "wasm"])("the library on the %s executor", (executor
       [prompt, { maxTokens: 0 }],
       [prompt, { temperature: -1 }],
       [prompt, { stop: "" }],
+      [prompt, { logitBias: { 512: 1 } }],
     ] as const)
       expect(() => model.complete(bad, options)).toThrow(expect.objectContaining({ code: "ERR_ARGUMENT" }));
     const answer = model.complete(prompt, { maxTokens: 1 });
@@ -121,6 +122,17 @@ describe.each(["reference", "wasm"])("the library on the %s executor", (executor
       code: "ERR_FORMAT",
     });
     await expect(loadModel("no-such-model")).rejects.toMatchObject({ code: "ERR_UNKNOWN_MODEL" });
+    for (const [input, options] of [
+      [undefined, {}],
+      [new URL("ftp://127.0.0.1/model.gguf"), {}],
+      [new Blob([await readFile(file)]), { activations: "a4" }],
+      [new Blob([await readFile(file)]), { cacheType: "q8" }],
+      [new Blob([await readFile(file)]), { cacheTokens: 1 }],
+    ] as unknown as [never, object][])
+      await expect(loadModel(input, { executor, ...options })).rejects.toMatchObject({
+        code: "ERR_ARGUMENT",
+      });
+    await expect(loadModel(pathToFileURL(`${file}.absent`), { executor })).rejects.toThrow(/absent/);
     const signal = AbortSignal.abort(new Error("not now"));
     await expect(loadModel(new Blob([await readFile(file)]), { executor, signal })).rejects.toThrow("not now");
   });

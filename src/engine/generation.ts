@@ -147,6 +147,13 @@ export function generate(model: GenerationModel, prompt: Int32Array, options: Ge
       got: String(maxTokens),
     });
   const sampler = new Sampler({ ...options, temperature: options.temperature ?? 0 });
+  for (const id of sampler.options.logitBias.keys())
+    if (id >= model.tokenizer.vocabularySize)
+      throw new HalfbyteError("ERR_ARGUMENT", "no such token", {
+        place: "logitBias",
+        expected: `ids below ${model.tokenizer.vocabularySize}`,
+        got: String(id),
+      });
   const stop = typeof options.stop === "string" ? [options.stop] : (options.stop ?? []);
   const stops = new StopMatcher(stop);
   const limit = Math.min(maxTokens, contextLength - prompt.length);

@@ -16,10 +16,18 @@ export const nodePlatform: Platform = {
     worker.on("exit", (code) => onFailure(new Error(`worker exited with code ${code}`)));
     // After the listeners, which hold the process.
     worker.unref();
+    let ending = false;
     return {
       begin: (start: ThreadStart) => worker.postMessage(start),
-      keepAlive: (keep) => (keep ? worker.ref() : worker.unref()),
-      terminate: async () => void (await worker.terminate()),
+      keepAlive: (keep) => {
+        if (!ending) keep ? worker.ref() : worker.unref();
+      },
+      // A worker that does not hold the process would let it end before this settles.
+      terminate: async () => {
+        ending = true;
+        worker.ref();
+        await worker.terminate();
+      },
     };
   },
 };
