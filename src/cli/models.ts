@@ -75,6 +75,12 @@ async function confirmed(names: readonly string[], signal: AbortSignal): Promise
   try {
     const question = `Remove ${plural(names.length, "model")} (${names.map((name) => oneLine(name)).join(", ")})? [y/N] `;
     return /^y(es)?$/i.test((await terminal.question(question, { signal })).trim());
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ABORT_ERR") throw error;
+    // Ctrl-C or Ctrl-D instead of an answer.
+    process.stderr.write("\n");
+    process.exitCode = 130;
+    return false;
   } finally {
     terminal.close();
   }
