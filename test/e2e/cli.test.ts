@@ -309,6 +309,9 @@ describe.skipIf(!isBuilt)(title, () => {
 
   const inTerminals = hasTerminal ? "in a terminal" : "in a terminal (skipped: needs python3 and its pty module)";
   describe.skipIf(!hasTerminal)(inTerminals, () => {
+    // Answers that last long enough to be interrupted.
+    const slow = { ...environment, HALFBYTE_EXECUTOR: "reference" };
+
     it("chats with history; Ctrl-C stops the answer and not the chat; Ctrl-D leaves", async () => {
       const { output, code, failure } = await inTerminal(
         ["run", TINY_MODEL, "--ignore-end", "--logit-bias", "65=30"],
@@ -335,7 +338,7 @@ describe.skipIf(!isBuilt)(title, () => {
           ["expect", ">>> "],
           ["send", "\x04"],
         ],
-        environment,
+        slow,
       );
       expect({ failure, code }, output).toEqual({ failure: null, code: 0 });
       expect(output).not.toContain("the limit of tokens was reached");
@@ -351,7 +354,7 @@ describe.skipIf(!isBuilt)(title, () => {
 
     it("keeps what is typed during an answer for the next message", async () => {
       const { output, failure } = await inTerminal(
-        ["run", TINY_MODEL, "-n", "30", "--ignore-end"],
+        ["run", TINY_MODEL, "-n", "200", "--ignore-end"],
         [
           ["expect", ">>> "],
           ["send", "hello\r"],
@@ -360,7 +363,7 @@ describe.skipIf(!isBuilt)(title, () => {
           ["expect", ">>> /exit"],
           ["send", "\r"],
         ],
-        environment,
+        slow,
       );
       expect(failure, output).toBeNull();
     });
@@ -399,10 +402,10 @@ describe.skipIf(!isBuilt)(title, () => {
       const { code } = await inTerminal(
         ["run", TINY_MODEL, "hi", "--ignore-end", "-q"],
         [
-          ["wait", 1.5],
+          ["wait", 0.6],
           ["send", "\x03"],
         ],
-        environment,
+        slow,
       );
       expect(code).toBe(130);
     });
