@@ -9,7 +9,7 @@ import {
 import { halvesToFloats } from "./half";
 import { FIELDS, number, row, word } from "./record";
 import { softMax } from "./soft-max";
-import { keysOf } from "./store";
+import { keysOf, VALUES_AFTER } from "./store";
 import { claim } from "./threads";
 
 /**
@@ -47,9 +47,8 @@ function attend(record: usize, piece: usize, kvHead: i32, head: i32, heads: i32,
   const scale = number(record, FIELDS + 8);
   const window = word(record, FIELDS + 9);
   const softCap = number(record, FIELDS + 10);
-  const headBytes = load<usize>(CACHE_HEAD_BYTES);
+  const valuesAfter = VALUES_AFTER * load<usize>(CACHE_HEAD_BYTES);
   const table = load<usize>(load<usize>(BLOCK_TABLES) + (<usize>firstRow << 2));
-  const kvHeadAt = <usize>kvHead * headBytes << 1;
   const headAt = <usize>(head * headSize) << 2;
   const firstBlock = firstToken(position, window) >> 4;
   const lastBlock = (position + rows - 1) >> 4;
@@ -59,7 +58,7 @@ function attend(record: usize, piece: usize, kvHead: i32, head: i32, heads: i32,
   const scoreStride = scoreBytes + 64;
 
   for (let block = firstBlock; block <= lastBlock; block++) {
-    const keys = floats(keysOf(table, block << 4, layer) + kvHeadAt, headSize, scratch);
+    const keys = floats(keysOf(table, block << 4, layer, kvHead), headSize, scratch);
     const end = rowsBefore(block, position, rows, window) * heads;
     const at = scores + (<usize>(block - firstBlock) << 6);
     let q = max(0, (block << 4) - position) * heads;
@@ -88,7 +87,7 @@ function attend(record: usize, piece: usize, kvHead: i32, head: i32, heads: i32,
   }
 
   for (let block = firstBlock; block <= lastBlock; block++) {
-    const values = floats(keysOf(table, block << 4, layer) + kvHeadAt + headBytes, headSize, scratch);
+    const values = floats(keysOf(table, block << 4, layer, kvHead) + valuesAfter, headSize, scratch);
     const end = rowsBefore(block, position, rows, window) * heads;
     const at = scores + (<usize>(block - firstBlock) << 6);
     let q = max(0, (block << 4) - position) * heads;

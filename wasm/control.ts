@@ -29,7 +29,8 @@ export const LOGIT_COUNT: usize = 196;
 /** Tokens that a row of scores has room for. */
 export const SCORE_TOKENS: usize = 200;
 export const CACHE: usize = 204;
-export const CACHE_BLOCK_BYTES: usize = 208;
+/** Bytes of 16 blocks, which stand together: see store.ts. */
+export const CACHE_CHUNK_BYTES: usize = 208;
 export const CACHE_HEAD_BYTES: usize = 212;
 export const CACHE_KV_HEADS: usize = 216;
 export const CACHE_HEAD_SIZE: usize = 220;
@@ -50,4 +51,11 @@ export const EPOCH: usize = 384;
 export const SLEEPERS: usize = 388;
 export const FINISHED: usize = 448;
 export const PACK_CLAIM: usize = 512;
-export const CONTROL_END: usize = 576;
+
+// Constants, four of each: V8 makes a constant vector anew at every use, which costs more than loading it.
+
+/** The bits of an f16 moved into place in an f32: sign, and 13 places up. */
+export const HALF_BITS: usize = 576;
+/** 2^112: the biases of f16 and f32 exponents are 15 and 127. */
+export const HALF_FACTOR: usize = 592;
+export const CONTROL_END: usize = 640;

@@ -1,25 +1,18 @@
-/** f16 and f32 exponents are biased by 15 and 127: bits moved into place are 2^112 times too small. */
-const BIAS_FACTOR: f32 = 5.192296858534828e33;
+import { HALF_BITS, HALF_FACTOR } from "./control";
+
 const F16_LARGEST: i16 = 0x7bff;
 
 /** Four f16, sign-extended to i32, to f32: exact, subnormals too; infinities and NaN come out finite. */
 // @ts-ignore: decorator
 @inline
-function finiteHalves(halves: v128): v128 {
-  const bits = v128.and(i32x4.shl(halves, 13), i32x4.splat(0x8fffe000));
-  return f32x4.mul(bits, f32x4.splat(BIAS_FACTOR));
-}
-
-/** The same for all f16: what comes out 65536 or more had the largest exponent, which is that of NaN here. */
-// @ts-ignore: decorator
-@inline
-function anyHalves(halves: v128): v128 {
-  const x = finiteHalves(halves);
-  return v128.or(x, f32x4.ge(f32x4.abs(x), f32x4.splat(65536)));
+function finiteHalves(halves: v128, bits: v128, factor: v128): v128 {
+  return f32x4.mul(v128.and(i32x4.shl(halves, 13), bits), factor);
 }
 
 /** count f16 at `source`, a multiple of 16, to f32. Infinities become NaN: the cache holds none, as stores saturate. */
 export function halvesToFloats(source: usize, count: i32, target: usize): void {
+  const bits = v128.load(HALF_BITS);
+  const factor = v128.load(HALF_FACTOR);
   let largest = i16x8.splat(0);
   const end = source + (<usize>count << 1);
   let at = target;
@@ -28,13 +21,17 @@ export function halvesToFloats(source: usize, count: i32, target: usize): void {
     const b = v128.load(p, 16);
     // A stored NaN is 0x7e00, past every finite positive f16.
     largest = i16x8.max_s(largest, i16x8.max_s(a, b));
-    v128.store(at, finiteHalves(i32x4.extend_low_i16x8_s(a)));
-    v128.store(at, finiteHalves(i32x4.extend_high_i16x8_s(a)), 16);
-    v128.store(at, finiteHalves(i32x4.extend_low_i16x8_s(b)), 32);
-    v128.store(at, finiteHalves(i32x4.extend_high_i16x8_s(b)), 48);
+    v128.store(at, finiteHalves(i32x4.extend_low_i16x8_s(a), bits, factor));
+    v128.store(at, finiteHalves(i32x4.extend_high_i16x8_s(a), bits, factor), 16);
+    v128.store(at, finiteHalves(i32x4.extend_low_i16x8_s(b), bits, factor), 32);
+    v128.store(at, finiteHalves(i32x4.extend_high_i16x8_s(b), bits, factor), 48);
   }
   if (!v128.any_true(i16x8.gt_s(largest, i16x8.splat(F16_LARGEST)))) return;
-  for (let p = source; p < end; p += 8, target += 16) v128.store(target, anyHalves(v128.load_ext<i16>(p)));
+  for (let p = source; p < end; p += 8, target += 16) {
+    const x = finiteHalves(v128.load_ext<i16>(p), bits, factor);
+    // What comes out 65536 or more had the largest exponent.
+    v128.store(target, v128.or(x, f32x4.ge(f32x4.abs(x), f32x4.splat(65536))));
+  }
 }
 
 const INFINITY_BITS: i32 = 0x7f800000;

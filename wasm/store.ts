@@ -1,7 +1,7 @@
 import {
   BLOCK_TABLES,
   CACHE,
-  CACHE_BLOCK_BYTES,
+  CACHE_CHUNK_BYTES,
   CACHE_F32,
   CACHE_HEAD_BYTES,
   CACHE_HEAD_SIZE,
@@ -11,15 +11,18 @@ import {
 import { floatsToHalves } from "./half";
 import { FIELDS, row, word } from "./record";
 
-/** Address of the keys of head 0 of a layer in the block that holds a position; each head takes 2 · CACHE_HEAD_BYTES. */
-export function keysOf(table: usize, position: i32, layer: i32): usize {
-  const block = load<i32>(table + (<usize>(position >> 4) << 2));
-  return (
-    load<usize>(CACHE) +
-    <usize>block * load<usize>(CACHE_BLOCK_BYTES) +
-    ((<usize>layer * load<usize>(CACHE_KV_HEADS) * load<usize>(CACHE_HEAD_BYTES)) << 1)
-  );
+/** Blocks of the cache that stand together: [layers][heads]{keys, values}[16 blocks], so that a head's keys are read in order. */
+const CHUNK_BLOCKS: usize = 16;
+
+/** Address of the keys of a head in the block that holds a position; its values stand VALUES_AFTER · CACHE_HEAD_BYTES later. */
+export function keysOf(table: usize, position: i32, layer: i32, head: i32): usize {
+  const block = load<usize>(table + (<usize>(position >> 4) << 2));
+  const headBytes = load<usize>(CACHE_HEAD_BYTES);
+  const before = <usize>(layer * load<i32>(CACHE_KV_HEADS) + head) * 2 * CHUNK_BLOCKS + (block % CHUNK_BLOCKS);
+  return load<usize>(CACHE) + (block / CHUNK_BLOCKS) * load<usize>(CACHE_CHUNK_BYTES) + before * headBytes;
 }
+
+export const VALUES_AFTER: usize = CHUNK_BLOCKS;
 
 /** Keys, transposed, and values of rows first … end − 1 to the cache. Head sizes are multiples of 4. */
 export function storeRows(record: usize, first: i32, end: i32): void {
@@ -32,12 +35,13 @@ export function storeRows(record: usize, first: i32, end: i32): void {
     const position = load<i32>(load<usize>(POSITIONS) + (<usize>m << 2));
     const table = load<usize>(load<usize>(BLOCK_TABLES) + (<usize>m << 2));
     const token = position & 15;
-    let keys = keysOf(table, position, layer);
     let k = row(record, FIELDS + 1, m);
     let v = row(record, FIELDS + 3, m);
-    for (let h = 0; h < kvHeads; h++, keys += headBytes << 1) {
-      if (wide) storeFloats(k, v, keys + (token << 2), keys + headBytes + <usize>(token * headSize << 2), headSize);
-      else storeHalves(k, v, keys + (token << 1), keys + headBytes + <usize>(token * headSize << 1), headSize);
+    for (let h = 0; h < kvHeads; h++) {
+      const keys = keysOf(table, position, layer, h);
+      const values = keys + VALUES_AFTER * headBytes;
+      if (wide) storeFloats(k, v, keys + (token << 2), values + <usize>(token * headSize << 2), headSize);
+      else storeHalves(k, v, keys + (token << 1), values + <usize>(token * headSize << 1), headSize);
       k += <usize>headSize << 2;
       v += <usize>headSize << 2;
     }

@@ -20,7 +20,7 @@ export const CONTROL = {
   tokenCount: 192,
   logitCount: 196,
   cache: 204,
-  cacheBlockBytes: 208,
+  cacheChunkBytes: 208,
   cacheHeadBytes: 212,
   cacheKvHeads: 216,
   cacheHeadSize: 220,
@@ -35,10 +35,12 @@ export const CONTROL = {
   epoch: 384,
   finished: 448,
   packClaim: 512,
+  halfBits: 576,
+  halfFactor: 592,
 } as const;
 
 /** The first byte after the control area. */
-export const CONTROL_END = 576;
+export const CONTROL_END = 640;
 
 /** What a pool's threads can be told to do. */
 export const COMMAND = { step: 1, pack: 2, stop: 3 } as const;

@@ -30,6 +30,9 @@ export function alignUp(address: number): number {
   return Math.ceil(address / ALIGNMENT) * ALIGNMENT;
 }
 
+/** Blocks of the cache that stand together; wasm/store.ts says how. */
+export const CACHE_CHUNK_BLOCKS = 16;
+
 /** Words of one piece of attention: first row, rows, position of the first row. */
 export const PIECE_WORDS = 3;
 
@@ -87,7 +90,7 @@ export function writePlan(plan: Plan, map: MemoryMap, memory: KernelMemory): voi
     positions: map.positions,
     blockTables: map.blockTables,
     pieces: map.pieces,
-    cacheBlockBytes: blockBytes,
+    cacheChunkBytes: blockBytes * CACHE_CHUNK_BLOCKS,
     cacheHeadBytes: headBytes,
     cacheKvHeads: kvHeads,
     cacheHeadSize: headSize,
@@ -95,6 +98,8 @@ export function writePlan(plan: Plan, map: MemoryMap, memory: KernelMemory): voi
   };
   setControl(memory, control);
   floats[CONTROL.activationMax / 4] = ACTIVATION_MAX[plan.activations];
+  words.fill(0x8fffe000, CONTROL.halfBits / 4, CONTROL.halfBits / 4 + 4);
+  floats.fill(2 ** 112, CONTROL.halfFactor / 4, CONTROL.halfFactor / 4 + 4);
 }
 
 export function setControl(memory: KernelMemory, values: Partial<Record<keyof typeof CONTROL, number>>): void {

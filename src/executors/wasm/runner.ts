@@ -6,7 +6,7 @@ import { checkBatch } from "../check-batch.ts";
 import type { ExecutorInfo, PlanRunner, RunnerMemory, StepBatch } from "../executor.ts";
 import type { ComputePool } from "./compute-pool.ts";
 import type { KernelMemory } from "./kernel-memory.ts";
-import { alignUp, type MemoryMap, PIECE_WORDS, setControl } from "./memory-map.ts";
+import { alignUp, CACHE_CHUNK_BLOCKS, type MemoryMap, PIECE_WORDS, setControl } from "./memory-map.ts";
 
 /** Scratch of one thread for the linear kernels: the panel they unpack weights to. */
 const LINEAR_SCRATCH_BYTES = 1 << 18;
@@ -42,15 +42,19 @@ export class WasmRunner implements PlanRunner {
 
   get memory(): RunnerMemory {
     const weightBytes = this.plan.matrices.reduce((sum, { layout }) => sum + layout.byteLength, 0);
-    return { weightBytes, arenaBytes: this.plan.arenaBytes, cacheBytes: this.#blocks * this.plan.cache.blockBytes };
+    return { weightBytes, arenaBytes: this.plan.arenaBytes, cacheBytes: this.#cacheBytes(this.#blocks) };
   }
 
   ensureBlocks(count: number): void {
     if (this.#disposed) throw disposed();
     if (count <= this.#blocks) return;
     // What stands behind the cache is made anew for every step.
-    this.#memory.ensure(this.#map.end + count * this.plan.cache.blockBytes);
+    this.#memory.ensure(this.#map.end + this.#cacheBytes(count));
     this.#blocks = count;
+  }
+
+  #cacheBytes(blocks: number): number {
+    return Math.ceil(blocks / CACHE_CHUNK_BLOCKS) * CACHE_CHUNK_BLOCKS * this.plan.cache.blockBytes;
   }
 
   async step(batch: StepBatch): Promise<Float32Array> {
@@ -82,7 +86,7 @@ export class WasmRunner implements PlanRunner {
     const scratchStride = alignUp(Math.max(LINEAR_SCRATCH_BYTES, attentionBytes));
 
     const cache = map.end;
-    const tables = cache + this.#blocks * this.plan.cache.blockBytes;
+    const tables = cache + this.#cacheBytes(this.#blocks);
     const tableWords = batch.segments.reduce((sum, { position, rows }) => sum + blocksFor(position + rows), 0);
     const scratch = alignUp(tables + tableWords * 4);
     this.#memory.ensure(scratch + this.#pool.threads * scratchStride);

@@ -23,8 +23,6 @@ interface Kernels {
 const CONTROL_WORDS = 128;
 /** A wake that is lost costs no more than this. */
 const LONGEST_SLEEP_MS = 1;
-/** Looks at the start word before sleeping: the next step often comes at once. */
-const SPINS = 2000;
 
 function work(start: ThreadStart, post: (message: string) => void): void {
   const { module, memory, thread, threads } = start;
@@ -35,7 +33,6 @@ function work(start: ThreadStart, post: (message: string) => void): void {
   const kernels = exports as unknown as Kernels;
   post("ready");
   for (let seen = 0; ; seen++) {
-    for (let i = 0; i < SPINS && Atomics.load(control, start.startWord) === seen; i++);
     while (Atomics.load(control, start.startWord) === seen) Atomics.wait(control, start.startWord, seen);
     const command = control[start.commandWord];
     if (command === start.stepCommand) {
