@@ -9,7 +9,7 @@ export const OP_RECORDS_END: usize = 136;
 export const MATRICES: usize = 140;
 export const VECTORS: usize = 144;
 export const ARENA: usize = 148;
-/** One claim counter for each op, zeroed before a step. */
+/** Claim counters, one for each op and thread, zeroed before a step. */
 export const CLAIMS: usize = 152;
 export const SCRATCH: usize = 156;
 /** Scratch bytes of one thread. */

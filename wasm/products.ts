@@ -1,31 +1,38 @@
 import { linearBlocks } from "./linear";
 import { MATRIX_BLOCKS, matrixAt, vectorAt } from "./matrix";
 import { FIELDS, row, word } from "./record";
-import { claim } from "./threads";
+import { take } from "./threads";
 
 /** Words of the fields before the parts, and of one part. */
 const PARTS_AT: i32 = FIELDS + 9;
 const PART_WORDS: i32 = 7;
-/** Claims that each thread gets of an op, if it is large enough: more even out threads that are interrupted. */
-const CLAIMS_PER_THREAD: i32 = 8;
 
-/** The op `linear`: threads claim blocks of 16 outputs, counted through all its parts. */
-export function products(record: usize, rows: i32, counter: usize, threads: i32, scratch: usize): void {
+/**
+ * The op `linear`, in blocks of 16 outputs counted through all its parts. Each thread has a share of neighbouring blocks,
+ * which it reads in order, as memory likes it; when its own is done it helps with those of others.
+ */
+export function products(record: usize, rows: i32, counters: usize, thread: i32, threads: i32, scratch: usize): void {
   if (rows == 0) return;
   const parts = word(record, FIELDS + 8);
   let total = 0;
   for (let part = 0; part < parts; part++) total += blocksOf(record, part);
-  const count = threads == 1 ? total : max(1, total / (threads * CLAIMS_PER_THREAD));
-  for (;;) {
-    const first = claim(counter, count);
-    if (first >= total) return;
-    const end = min(first + count, total);
-    for (let part = 0, at = 0; part < parts && at < end; part++) {
-      const blocks = blocksOf(record, part);
-      const from = max(first - at, 0);
-      const to = min(end - at, blocks);
-      if (from < to) multiply(record, PARTS_AT + part * PART_WORDS, from, to, rows, scratch);
-      at += blocks;
+  for (let i = 0; i < threads; i++) {
+    const share = (thread + i) % threads;
+    const start = (share * total) / threads;
+    const size = ((share + 1) * total) / threads - start;
+    const counter = counters + (<usize>share << 2);
+    for (;;) {
+      const taken = take(counter, size, threads);
+      if (taken == 0) break;
+      const first = start + <i32>(taken >> 32);
+      const end = first + <i32>taken;
+      for (let part = 0, at = 0; part < parts && at < end; part++) {
+        const blocks = blocksOf(record, part);
+        const from = max(first - at, 0);
+        const to = min(end - at, blocks);
+        if (from < to) multiply(record, PARTS_AT + part * PART_WORDS, from, to, rows, scratch);
+        at += blocks;
+      }
     }
   }
 }

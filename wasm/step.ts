@@ -34,7 +34,7 @@ export function step(thread: i32, threads: i32): bool {
   const tokens = load<i32>(TOKEN_COUNT);
   const logits = load<i32>(LOGIT_COUNT);
   const end = load<usize>(OP_RECORDS_END);
-  let counter = load<usize>(CLAIMS);
+  let counters = load<usize>(CLAIMS);
   let record = load<usize>(OP_RECORDS);
   // Whether a section that one thread ran ends here: nobody is left to wait for.
   let together = false;
@@ -43,8 +43,8 @@ export function step(thread: i32, threads: i32): bool {
     const rows = word(record, 3) ? logits : tokens;
     if (opcode == LINEAR || opcode == ATTENTION) {
       if (word(record, 2) && !together) barrier(threads);
-      if (opcode == LINEAR) products(record, rows, counter, threads, scratch);
-      else attention(record, counter, threads, scratch);
+      if (opcode == LINEAR) products(record, rows, counters, thread, threads, scratch);
+      else attention(record, counters, threads, scratch);
       together = false;
     } else if (threads > 1 && tokens == 1) {
       // Nothing to share: the last to come does all ops up to the next that can be shared, the others wait only once.
@@ -54,7 +54,7 @@ export function step(thread: i32, threads: i32): bool {
         const next = record + (<usize>word(record, 1) << 2);
         if (next >= end || word(next, 0) == LINEAR || word(next, 0) == ATTENTION) break;
         record = next;
-        counter += 4;
+        counters += <usize>threads << 2;
       }
       if (last) leave(threads);
       together = true;
@@ -63,7 +63,7 @@ export function step(thread: i32, threads: i32): bool {
       rowOp(record, rows, thread, threads);
     }
     record += <usize>word(record, 1) << 2;
-    counter += 4;
+    counters += <usize>threads << 2;
   }
   return isLast(threads);
 }

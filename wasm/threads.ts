@@ -49,6 +49,23 @@ export function claim(counter: usize, count: i32): i32 {
   return first;
 }
 
+/**
+ * Half of what is left of `size` pieces, or all of it for a single thread: the number of the first in the high word, how
+ * many in the low one. 0 when none is left.
+ */
+export function take(counter: usize, size: i32, threads: i32): i64 {
+  for (;;) {
+    const first = ASC_FEATURE_THREADS ? atomic.load<i32>(counter) : load<i32>(counter);
+    const left = size - first;
+    if (left <= 0) return 0;
+    const count = threads == 1 ? left : (left + 1) >> 1;
+    if (ASC_FEATURE_THREADS) {
+      if (atomic.cmpxchg<i32>(counter, first, first + count) != first) continue;
+    } else store<i32>(counter, first + count);
+    return (<i64>first << 32) | <i64>count;
+  }
+}
+
 /** Whether this thread is the last of a command. */
 export function isLast(threads: i32): bool {
   if (!ASC_FEATURE_THREADS || threads == 1) return true;

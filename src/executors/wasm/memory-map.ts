@@ -36,7 +36,7 @@ export const CACHE_CHUNK_BLOCKS = 16;
 /** Words of one piece of attention: first row, rows, position of the first row. */
 export const PIECE_WORDS = 3;
 
-export function mapMemory(plan: Plan): MemoryMap {
+export function mapMemory(plan: Plan, threads: number): MemoryMap {
   let end = CONTROL_END;
   const take = (bytes: number): number => {
     const at = alignUp(end);
@@ -49,8 +49,8 @@ export function mapMemory(plan: Plan): MemoryMap {
     matrices: take(plan.matrices.length * MATRIX_WORDS * 4),
     vectorTable: take(plan.vectors.length * 4),
     ropeTable: take(plan.ropeTables.length * 4),
-    claims: take(plan.ops.length * 4),
-    claimWords: plan.ops.length,
+    claims: take(plan.ops.length * threads * 4),
+    claimWords: plan.ops.length * threads,
     tokenIds: take(maxRows * 4),
     logitRows: take(plan.maxLogitRows * 4),
     positions: take(maxRows * 4),

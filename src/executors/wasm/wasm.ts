@@ -70,7 +70,7 @@ async function load(
 ): Promise<PlanRunner> {
   try {
     checkPlan(plan);
-    const map = mapMemory(plan);
+    const map = mapMemory(plan, info.threads);
     const memory = KernelMemory.allocate(map.end, workers !== undefined);
     writePlan(plan, map, memory);
     const pool = startPool(await module, memory.memory, workers);
