@@ -1,5 +1,6 @@
 // Builds what `tsc` does not: the kernels in wasm/ (four variants of the same source), and the thread program as a plain
 // JavaScript file that workers can load beside the TypeScript sources. Does nothing for outputs newer than their inputs.
+// `--dist` puts copies beside the compiled package.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -33,7 +34,8 @@ if (modified(thread) < modified(threadSource)) {
   writeFileSync(thread, ts.transpileModule(readFileSync(threadSource, "utf8"), { compilerOptions }).outputText);
 }
 
-cpSync(outFolder, distFolder, { recursive: true, preserveTimestamps: true });
+// Only with the JavaScript of the same sources: kernels and it must agree on where things stand in memory.
+if (process.argv.includes("--dist")) cpSync(outFolder, distFolder, { recursive: true, preserveTimestamps: true });
 
 async function compile({ name, relaxed, threads }) {
   const { default: asc } = await import("assemblyscript/asc");
