@@ -20,6 +20,8 @@ import {
 const title = isBuilt ? "the command halfbyte" : "the command halfbyte (skipped: npm run build makes it)";
 /** The byte that escape sequences begin with, in the alphabet of byte-level vocabularies. */
 const ESCAPE_TOKEN = "\u011b";
+/** The type of a 32-bit number in GGUF's metadata. */
+const GGUF_UINT32 = 4;
 
 describe.skipIf(!isBuilt)(title, () => {
   let folder: string;
@@ -309,12 +311,20 @@ describe.skipIf(!isBuilt)(title, () => {
 
   const inTerminals = hasTerminal ? "in a terminal" : "in a terminal (skipped: needs python3 and its pty module)";
   describe.skipIf(!hasTerminal)(inTerminals, () => {
-    // Answers that last long enough to be interrupted.
-    const slow = { ...environment, HALFBYTE_EXECUTOR: "reference" };
+    /** The tiny model with a context so long that its answers end only when they are interrupted. */
+    let endless: string;
+    beforeAll(async () => {
+      const bytes = await readFile(TINY_MODEL);
+      const key = "llama.context_length";
+      const at = bytes.indexOf(key) + key.length;
+      expect(bytes.readUInt32LE(at)).toBe(GGUF_UINT32);
+      bytes.writeUInt32LE(1 << 20, at + 4);
+      endless = await model(bytes, "endless.gguf");
+    });
 
     it("chats with history; Ctrl-C stops the answer and not the chat; Ctrl-D leaves", async () => {
       const { output, code, failure } = await inTerminal(
-        ["run", TINY_MODEL, "--ignore-end", "--logit-bias", "65=30"],
+        ["run", endless, "--ignore-end", "--logit-bias", "65=30"],
         [
           ["expect", "/help lists commands"],
           ["expect", ">>> "],
@@ -338,7 +348,7 @@ describe.skipIf(!isBuilt)(title, () => {
           ["expect", ">>> "],
           ["send", "\x04"],
         ],
-        slow,
+        environment,
       );
       expect({ failure, code }, output).toEqual({ failure: null, code: 0 });
       expect(output).not.toContain("the limit of tokens was reached");
@@ -354,7 +364,7 @@ describe.skipIf(!isBuilt)(title, () => {
 
     it("keeps what is typed during an answer for the next message", async () => {
       const { output, failure } = await inTerminal(
-        ["run", TINY_MODEL, "-n", "200", "--ignore-end"],
+        ["run", endless, "-n", "400", "--ignore-end"],
         [
           ["expect", ">>> "],
           ["send", "hello\r"],
@@ -363,7 +373,7 @@ describe.skipIf(!isBuilt)(title, () => {
           ["expect", ">>> /exit"],
           ["send", "\r"],
         ],
-        slow,
+        environment,
       );
       expect(failure, output).toBeNull();
     });
@@ -400,12 +410,12 @@ describe.skipIf(!isBuilt)(title, () => {
 
     it("ends a one-shot answer at Ctrl-C with code 130", async () => {
       const { code } = await inTerminal(
-        ["run", TINY_MODEL, "hi", "--ignore-end", "-q"],
+        ["run", endless, "hi", "--ignore-end", "-q"],
         [
           ["wait", 0.6],
           ["send", "\x03"],
         ],
-        slow,
+        environment,
       );
       expect(code).toBe(130);
     });
