@@ -21,7 +21,7 @@ const files = readdirSync(sourceFolder, { recursive: true }).map((name) => join(
 const sources = files.filter((path) => path.endsWith(".cc"));
 
 const compileFlags = [
-  ...["-std=c++20", "-O3", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"],
+  ...["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"],
   // The bits depend on it: a product and a sum are two roundings.
   "-ffp-contract=off",
   "-fno-math-errno",
