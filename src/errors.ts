@@ -20,6 +20,8 @@ export type ErrorCode =
   | "ERR_CHAT_TEMPLATE"
   /** An option or argument is out of its range or of the wrong type. */
   | "ERR_ARGUMENT"
+  /** A schema, pattern or grammar is wrong or cannot be enforced, or a token breaks it. */
+  | "ERR_GRAMMAR"
   /** The prompt does not fit the context. */
   | "context_length_exceeded"
   /** A logit was NaN or infinite. */
