@@ -28,6 +28,10 @@ export type ErrorCode =
   | "ERR_NON_FINITE"
   /** Memory that was asked for cannot be had. */
   | "ERR_MEMORY"
+  /** Too many generations wait already; `retryAfterMs` says when to come again. */
+  | "ERR_QUEUE_FULL"
+  /** A generation did not end within its time. */
+  | "ERR_DEADLINE"
   /** The object was disposed. */
   | "ERR_DISPOSED"
   /** No executor, or not the one asked for, can run here. */
@@ -48,6 +52,8 @@ export interface ErrorDetails {
   readonly got?: string;
   /** What the reader can do about it. */
   readonly remedy?: string;
+  /** When the same could succeed. */
+  readonly retryAfterMs?: number;
   readonly cause?: unknown;
 }
 
@@ -63,9 +69,10 @@ export class HalfbyteError extends Error {
   readonly expected: string | undefined;
   readonly got: string | undefined;
   readonly remedy: string | undefined;
+  readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, problem: string, details: ErrorDetails = {}) {
-    const { place, expected, got, remedy, cause } = details;
+    const { place, expected, got, remedy, retryAfterMs, cause } = details;
     const comparison = [expected && `expected ${expected}`, got && `got ${got}`].filter(Boolean).join(", ");
     const message = [place ? `${place}: ${problem}` : problem, comparison, remedy].filter(Boolean).join("; ");
     super(message, cause === undefined ? undefined : { cause });
@@ -74,5 +81,6 @@ export class HalfbyteError extends Error {
     this.expected = expected;
     this.got = got;
     this.remedy = remedy;
+    this.retryAfterMs = retryAfterMs;
   }
 }

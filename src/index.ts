@@ -1,21 +1,25 @@
 import type { LoadModelOptions, ModelInput } from "./load-model.ts";
 import type { Model } from "./model.ts";
 
+export type { GenerateOptions, SpeculationOptions } from "./engine/generate-options.ts";
+export type { Generation } from "./engine/generation.ts";
 export type {
   FinishReason,
   GeneratedToken,
-  GenerateOptions,
-  Generation,
+  GenerationEvent,
   GenerationResult,
+  SpeculationUsage,
   Timings,
   Usage,
-} from "./engine/generation.ts";
+} from "./engine/generation-result.ts";
 export type { SamplingOptions } from "./engine/sampling/options.ts";
+export type { DraftModel, DraftSequence } from "./engine/speculation/draft-model.ts";
+export type { EngineStatistics } from "./engine/statistics.ts";
 export { type ErrorCode, type ErrorDetails, HalfbyteError } from "./errors.ts";
 export type { ExecutorInfo, Rejected } from "./executors/executor.ts";
 export type { ByteSource } from "./formats/byte-source.ts";
 export type { LoadModelOptions, LoadProgress, ModelInput } from "./load-model.ts";
-export type { ChatOptions, Model, ModelInfo } from "./model.ts";
+export type { ChatOptions, Embedding, EmbedOptions, Model, ModelInfo } from "./model.ts";
 export type { ChatMessage } from "./text/chat-template.ts";
 export type { Tokenizer } from "./text/tokenizer.ts";
 

@@ -36,6 +36,14 @@ export interface LoadModelOptions {
   readonly contextLength?: number;
   /** Tokens that all generations together may keep; ERR_MEMORY ends the one that needs more. Default 4 × contextLength. */
   readonly cacheTokens?: number;
+  /** The same bound in bytes, in place of `cacheTokens`. */
+  readonly cacheBytes?: number;
+  /** Generations that have their turn in every step; others wait. Default 8. */
+  readonly maxSequences?: number;
+  /** Generations that may wait, beyond which ERR_QUEUE_FULL refuses them. Default 1024. */
+  readonly maxWaiting?: number;
+  /** Tokens that one step computes at most, of all prompts and answers together. Default 128. */
+  readonly stepTokens?: number;
   /** Float matrices of a safetensors checkpoint: as they are (default), or in 8-bit groups. */
   readonly floatWeights?: FloatWeights;
   /** A Jinja chat template in place of the model's own. */

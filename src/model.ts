@@ -1,5 +1,7 @@
 import type { Engine } from "./engine/engine.ts";
-import { type GenerateOptions, type Generation, generate } from "./engine/generation.ts";
+import type { GenerateOptions } from "./engine/generate-options.ts";
+import { type Generation, generate } from "./engine/generation.ts";
+import type { EngineStatistics } from "./engine/statistics.ts";
 import { HalfbyteError } from "./errors.ts";
 import type { ExecutorInfo, PlanRunner, RunnerMemory } from "./executors/executor.ts";
 import type { Plan } from "./plan/plan.ts";
@@ -30,6 +32,18 @@ export interface ChatOptions extends GenerateOptions {
   readonly templateName?: string;
   /** Further variables of the chat template. */
   readonly templateVariables?: Readonly<Record<string, unknown>>;
+}
+
+export interface EmbedOptions {
+  readonly signal?: AbortSignal;
+  /** As in `GenerateOptions`. */
+  readonly user?: string;
+  readonly timeoutMs?: number;
+}
+
+export interface Embedding {
+  readonly vector: Float32Array;
+  readonly promptTokens: number;
 }
 
 export interface ModelParts {
@@ -67,6 +81,20 @@ export class Model implements AsyncDisposable {
 
   get memory(): RunnerMemory {
     return this.#parts.runner.memory;
+  }
+
+  /** What the model is doing, and what it has counted since it was loaded. */
+  get stats(): EngineStatistics {
+    return this.#parts.engine.statistics;
+  }
+
+  /**
+   * A vector for each input: its tokens' last hidden states (after the last norm), averaged; f32 [hidden]. Not scaled.
+   *
+   * Throws `context_length_exceeded` for an input longer than the context, ERR_ARGUMENT for an empty one.
+   */
+  async embed(_inputs: readonly (string | ArrayLike<number>)[], _options: EmbedOptions = {}): Promise<Embedding[]> {
+    throw new HalfbyteError("ERR_UNSUPPORTED", "embeddings are not here yet");
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { Option } from "commander";
-import type { GenerateOptions } from "../engine/generation.ts";
+import type { GenerateOptions } from "../engine/generate-options.ts";
 import type { SamplingOptions } from "../engine/sampling/options.ts";
 import type { LoadModelOptions } from "../load-model.ts";
 import { collect, collectBias, integerFrom, numberArgument } from "./number-arguments.ts";

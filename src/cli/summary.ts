@@ -1,4 +1,4 @@
-import type { GenerationResult } from "../engine/generation.ts";
+import type { GenerationResult } from "../engine/generation-result.ts";
 import type { ModelInfo } from "../model.ts";
 import { formatBytes, formatDuration, formatRate, plural } from "./format.ts";
 import { oneLine } from "./terminal-text.ts";

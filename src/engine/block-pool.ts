@@ -2,14 +2,14 @@ import { HalfbyteError } from "../errors.ts";
 
 /** Hands out blocks of the key-value cache; the executor's memory grows as the highest block in use does. */
 export class BlockPool {
-  readonly #limit: number;
+  readonly limit: number;
   readonly #grow: (count: number) => void;
   #made = 0;
   readonly #free: number[] = [];
 
   /** `grow(count)` must make room for `count` blocks in all; `limit` is the most there may be. */
   constructor(limit: number, grow: (count: number) => void) {
-    this.#limit = limit;
+    this.limit = limit;
     this.#grow = grow;
   }
 
@@ -21,9 +21,9 @@ export class BlockPool {
   take(): number {
     const free = this.#free.pop();
     if (free !== undefined) return free;
-    if (this.#made >= this.#limit)
+    if (this.#made >= this.limit)
       throw new HalfbyteError("ERR_MEMORY", "the key-value cache is full", {
-        got: `${this.#limit} blocks in use`,
+        got: `${this.limit} blocks in use`,
         remedy: "end other generations or shorten the prompt",
       });
     this.#grow(this.#made + 1);

@@ -2,6 +2,7 @@ import type { PlanRunner } from "../executors/executor.ts";
 import { blocksFor } from "../plan/cache-layout.ts";
 import { BlockPool } from "./block-pool.ts";
 import { Sequence } from "./sequence.ts";
+import type { EngineStatistics } from "./statistics.ts";
 
 /** Ended sequences kept for a next turn that begins as they did. */
 const KEPT_SEQUENCES = 4;
@@ -21,6 +22,28 @@ export class Engine {
   constructor(runner: PlanRunner, maxTokens: number) {
     this.#runner = runner;
     this.#pool = new BlockPool(blocksFor(maxTokens), (count) => runner.ensureBlocks(roundUpBlocks(count, maxTokens)));
+  }
+
+  get statistics(): EngineStatistics {
+    const cached = this.#kept.reduce((sum, sequence) => sum + sequence.blocks.length, 0);
+    return {
+      running: 0,
+      waiting: 0,
+      blocksInUse: this.#pool.inUse - cached,
+      blocksCached: cached,
+      blocksTotal: this.#pool.limit,
+      blockBytes: this.#runner.plan.cache.blockBytes,
+      promptTokensComputed: 0,
+      generatedTokens: 0,
+      prefixQueryTokens: 0,
+      prefixHitTokens: 0,
+      preemptions: 0,
+      steps: 0,
+      draftTokens: 0,
+      acceptedDraftTokens: 0,
+      finished: 0,
+      failed: 0,
+    };
   }
 
   /** A sequence whose cache already holds as much of `prompt` as a kept one has, all but the last token at most. */

@@ -3,58 +3,9 @@ import { IncrementalDetokenizer } from "../text/incremental-detokenizer.ts";
 import { StopMatcher } from "../text/stop-matcher.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
 import type { Engine } from "./engine.ts";
-import type { SamplingOptions } from "./sampling/options.ts";
+import type { GenerateOptions } from "./generate-options.ts";
+import type { FinishReason, GeneratedToken, GenerationEvent, GenerationResult, Timings } from "./generation-result.ts";
 import { type SampledToken, Sampler } from "./sampling/sampler.ts";
-
-export interface GenerateOptions extends SamplingOptions {
-  /** Tokens to generate at most; default: as many as the context has room for. */
-  readonly maxTokens?: number;
-  /** Texts that end the answer; they are not part of it. */
-  readonly stop?: string | readonly string[];
-  /** Go on past the model's end tokens. */
-  readonly ignoreEnd?: boolean;
-  /** The answer is a text of its own and not the prompt's next words: SentencePiece's leading space goes away. */
-  readonly startsText?: boolean;
-  /** Stops the generation within one step; iterating then throws the signal's reason. */
-  readonly signal?: AbortSignal;
-}
-
-/** Why an answer ended: an end token or stop text, the token limit, or the consumer. */
-export type FinishReason = "stop" | "length" | "cancelled";
-
-export interface GeneratedToken {
-  readonly id: number;
-  /** Its own text, by itself: may be part of a character, shown as U+FFFD. */
-  readonly text: string;
-  readonly logprob?: number;
-  readonly top?: readonly { readonly id: number; readonly text: string; readonly logprob: number }[];
-}
-
-export interface Usage {
-  readonly promptTokens: number;
-  /** Of these, how many an earlier generation had left in the cache. */
-  readonly cachedTokens: number;
-  readonly completionTokens: number;
-}
-
-export interface Timings {
-  /** From the start of the generation to its first token. */
-  readonly firstTokenMs: number;
-  /** Prompt tokens computed per second. */
-  readonly prefillTokensPerSecond: number;
-  /** Tokens after the first, per second; 0 when there is but one. */
-  readonly decodeTokensPerSecond: number;
-}
-
-export interface GenerationResult {
-  readonly text: string;
-  readonly finishReason: FinishReason;
-  readonly tokens: readonly GeneratedToken[];
-  readonly usage: Usage;
-  readonly timings: Timings;
-  /** The seed that repeats this answer. */
-  readonly seed: number;
-}
 
 /** What a generation needs of its model. */
 export interface GenerationModel {
@@ -63,9 +14,9 @@ export interface GenerationModel {
   readonly contextLength: number;
 }
 
-/** The work behind a generation: text as it comes, and at any time what there is of a result. */
+/** The work behind a generation: events as they come, and at any time what there is of a result. */
 interface Run {
-  text(): AsyncGenerator<string, void>;
+  events(): AsyncGenerator<GenerationEvent, void>;
   result(): GenerationResult;
 }
 
@@ -89,14 +40,24 @@ export class Generation implements AsyncIterable<string> {
     return this.#settled.promise;
   }
 
+  /** Enters the queue now; iterating or asking for the result would do so. Throws ERR_QUEUE_FULL. */
+  start(): this {
+    return this;
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<string, void> {
+    for await (const { text } of this.events()) if (text) yield text;
+  }
+
+  /** Text and tokens as they come: the same iteration with more to see. Once, and instead of iterating for the text. */
+  async *events(): AsyncGenerator<GenerationEvent, void> {
     if (this.#started)
       throw new HalfbyteError("ERR_ARGUMENT", "a generation can be iterated once", {
         remedy: "await its result, or start another",
       });
     this.#started = true;
     try {
-      yield* this.#run.text();
+      yield* this.#run.events();
     } catch (error) {
       this.#settled.reject(error);
       throw error;
@@ -189,9 +150,11 @@ class EngineRun implements Run {
     this.#limit = limit;
   }
 
-  async *text(): AsyncGenerator<string, void> {
+  async *events(): AsyncGenerator<GenerationEvent, void> {
     const { engine, tokenizer } = this.#model;
-    const { signal, startsText = false } = this.#options;
+    const { startsText = false, timeoutMs, constraint } = this.#options;
+    const deadline = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
+    const signal = AbortSignal.any([...(this.#options.signal ? [this.#options.signal] : []), ...deadline]);
     const prompt = this.#prompt;
     const detokenizer = new IncrementalDetokenizer(tokenizer, { skipSpecial: true, startsText });
     const history = Array.from(prompt);
@@ -201,7 +164,7 @@ class EngineRun implements Run {
     try {
       let logits = await engine.feed(sequence, prompt.subarray(this.#cachedTokens), signal);
       for (;;) {
-        const id = this.#sample(logits, history);
+        const id = this.#sample(logits, history, constraint?.mask());
         const ends = !this.#options.ignoreEnd && tokenizer.endOfGenerationIds.has(id);
         const last = ends || this.#tokens.length >= this.#limit;
         const piece = (ends ? "" : detokenizer.push(id)) + (last ? detokenizer.flush() : "");
@@ -210,7 +173,8 @@ class EngineRun implements Run {
         this.#text += shown;
         if (ends || stop !== undefined) this.#finishReason = "stop";
         else if (last) this.#finishReason = "length";
-        if (shown) yield shown;
+        constraint?.accept(id);
+        yield { text: shown, tokens: this.#tokens.slice(-1) };
         if (last || stop !== undefined) return;
         logits = await engine.feed(sequence, [id], signal);
       }
@@ -228,12 +192,13 @@ class EngineRun implements Run {
       tokens: this.#tokens,
       usage: { promptTokens, cachedTokens: this.#cachedTokens, completionTokens },
       timings: this.#clock.timings(promptTokens - this.#cachedTokens, completionTokens),
+      speculation: { proposedTokens: 0, acceptedTokens: 0 },
       seed: this.#sampler.seed,
     };
   }
 
-  #sample(logits: Float32Array, history: number[]): number {
-    const sampled = this.#sampler.sample(logits, { tokens: history, promptLength: this.#prompt.length });
+  #sample(logits: Float32Array, history: number[], allowed: Uint32Array | undefined): number {
+    const sampled = this.#sampler.sample(logits, { tokens: history, promptLength: this.#prompt.length }, allowed);
     this.#clock.token();
     history.push(sampled.id);
     this.#tokens.push(describeToken(this.#model.tokenizer, sampled));
@@ -266,6 +231,7 @@ class Clock {
     const decodeMs = this.#last - this.#first;
     return {
       firstTokenMs,
+      queueMs: 0,
       prefillTokensPerSecond: firstTokenMs ? (promptTokens / firstTokenMs) * 1000 : 0,
       decodeTokensPerSecond: completionTokens > 1 ? ((completionTokens - 1) / decodeMs) * 1000 : 0,
     };
