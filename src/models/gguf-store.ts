@@ -6,7 +6,7 @@ import { notAVector, type TensorStore } from "./model-weights.ts";
 export function ggufStore(tensors: ReadonlyMap<string, GgufTensor>, place: string): TensorStore {
   return {
     place,
-    names: tensors.keys(),
+    names: [...tensors.keys()],
     matrix(name) {
       const tensor = tensors.get(name);
       return tensor && ggufMatrix(tensor);

@@ -8,7 +8,7 @@ import { type PackedLayout, packedLayout } from "../weights/packed-layout.ts";
 export interface TensorStore {
   /** The file, for messages. */
   readonly place: string;
-  readonly names: Iterable<string>;
+  readonly names: readonly string[];
   /** Undefined where there is none; throws a typed error for one that is no matrix or of a type that cannot be read. */
   matrix(name: string): MatrixSource | undefined;
   /** Elements of a tensor of one dimension; undefined where there is none. */
@@ -63,7 +63,7 @@ export function modelWeights(graph: Graph, store: TensorStore): ModelWeights {
     if (op.op === "norm") needVector(op.weight, "norm");
   }
   const used = (name: string): boolean => matrices.has(name) || roles.has(name) || ANGLES.test(name);
-  const unused = [...store.names].filter((name) => !used(name));
+  const unused = store.names.filter((name) => !used(name));
   for (const name of unused) {
     if (!IN_LAYER.test(name)) continue;
     throw new HalfbyteError("ERR_UNSUPPORTED", "a layer has a tensor that its architecture has no place for", {

@@ -3,6 +3,7 @@ import { assemble, type OpenModel } from "./assemble.ts";
 import { openCheckpoint } from "./checkpoint.ts";
 import { type FloatWeights, safetensorsStore } from "./checkpoint-store.ts";
 import { ConfigReader } from "./config-reader.ts";
+import { splitFused } from "./fused-tensors.ts";
 import { Notes } from "./notes.ts";
 import { architectureOfModelType } from "./registry.ts";
 import { huggingFaceNames } from "./tensor-names.ts";
@@ -21,5 +22,5 @@ export async function openFolderModel(folder: HuggingFaceFolder, floatWeights: F
   if (config.tiedOutput && isQuantized(names.output))
     notes.add("not used: the configuration ties the output to the embedding", names.output);
   const store = safetensorsStore(checkpoint, { floatWeights, normsPlusOne: config.normsPlusOne });
-  return assemble(architecture, config, names, store, notes.lines());
+  return assemble(architecture, config, names, splitFused(store, names, config), notes.lines());
 }

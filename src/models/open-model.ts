@@ -2,6 +2,7 @@ import type { GgufFile } from "../formats/gguf/open-gguf.ts";
 import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
 import { assemble, type OpenModel } from "./assemble.ts";
 import type { FloatWeights } from "./checkpoint-store.ts";
+import { splitFused } from "./fused-tensors.ts";
 import { ggufModelFile } from "./gguf-config.ts";
 import { ggufStore } from "./gguf-store.ts";
 import { architectureOfGguf } from "./registry.ts";
@@ -35,5 +36,6 @@ async function openGgufModel(file: GgufFile): Promise<OpenModel> {
   const name = file.metadata.string("general.architecture");
   const architecture = architectureOfGguf(name, `${place}, general.architecture`);
   const config = await architecture.fromGguf(ggufModelFile(file, name));
-  return assemble(architecture, config, ggufNames, ggufStore(file.tensors, place));
+  const store = splitFused(ggufStore(file.tensors, place), ggufNames, config);
+  return assemble(architecture, config, ggufNames, store);
 }

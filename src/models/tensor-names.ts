@@ -6,6 +6,8 @@ export interface LayerNames {
   readonly q: string;
   readonly k: string;
   readonly v: string;
+  /** q, k and v in one, in a file that has them so. */
+  readonly qkv: string;
   readonly output: string;
   readonly qNorm: string;
   readonly kNorm: string;
@@ -13,6 +15,8 @@ export interface LayerNames {
   readonly mlpNorm: string;
   readonly gate: string;
   readonly up: string;
+  /** Gate and up in one, in a file that has them so. */
+  readonly gateUp: string;
   readonly down: string;
   readonly postMlpNorm: string;
 }
@@ -36,6 +40,7 @@ export const ggufNames: DecoderNames = {
       q: of("attn_q"),
       k: of("attn_k"),
       v: of("attn_v"),
+      qkv: of("attn_qkv"),
       output: of("attn_output"),
       qNorm: of("attn_q_norm.weight"),
       kNorm: of("attn_k_norm.weight"),
@@ -43,6 +48,7 @@ export const ggufNames: DecoderNames = {
       mlpNorm: of("ffn_norm.weight"),
       gate: of("ffn_gate"),
       up: of("ffn_up"),
+      gateUp: of("ffn_up"),
       down: of("ffn_down"),
       postMlpNorm: of("post_ffw_norm.weight"),
     };
@@ -74,6 +80,7 @@ export function huggingFaceNames(has: (name: string) => boolean, postNorms: bool
         q: of("self_attn.q_proj"),
         k: of("self_attn.k_proj"),
         v: of("self_attn.v_proj"),
+        qkv: of("self_attn.qkv_proj"),
         output: of("self_attn.o_proj"),
         qNorm: of("self_attn.q_norm.weight"),
         kNorm: of("self_attn.k_norm.weight"),
@@ -81,6 +88,7 @@ export function huggingFaceNames(has: (name: string) => boolean, postNorms: bool
         mlpNorm: of(postNorms ? "pre_feedforward_layernorm.weight" : "post_attention_layernorm.weight"),
         gate: of("mlp.gate_proj"),
         up: of("mlp.up_proj"),
+        gateUp: of("mlp.gate_up_proj"),
         down: of("mlp.down_proj"),
         postMlpNorm: of("post_feedforward_layernorm.weight"),
       };

@@ -12,6 +12,11 @@ export interface MatrixSource {
   readonly like: Matrix;
   /** Bytes of one row in the file. */
   readonly rowBytes: number;
+  /**
+   * Columns stand in another order than inputs come in (GPTQ's `desc_act`, `actorder`): column j of `like` and of all rows
+   * has the weights of input `inputOrder[j]`. Absent: of input j. Whoever reads rows must heed it.
+   */
+  readonly inputOrder?: Int32Array;
   /** Rows `first … first + count − 1` as a matrix of `count` outputs. */
   readRows(first: number, count: number): Promise<Matrix>;
   /** Where rows stand as ggml blocks: executors with a packing kernel of their own read these bytes instead. */
