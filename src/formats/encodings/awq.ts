@@ -1,5 +1,5 @@
 import { HalfbyteError } from "../../errors.ts";
-import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
+import type { FloatType, QuantizedMatrix } from "../../weights/quantized-matrix.ts";
 import { ExactForm } from "./exact-form.ts";
 import { type Declared, type MatrixForm, matrixForm } from "./form.ts";
 import type { OutputAxis } from "./outputs.ts";
@@ -26,6 +26,8 @@ export type AwqParts<T extends TensorHeader = Tensor> = Parts<Key, T>;
 /** Nibble i of a word, from the lowest, is output 8c + ORDER[i]. Source: AutoAWQ, awq/modules/linear/gemm.py. */
 const ORDER = [0, 2, 4, 6, 1, 3, 5, 7] as const;
 const PER_WORD = 8;
+/** Types of scales, likeliest first. */
+export const AWQ_SCALES: readonly FloatType[] = ["f16", "bf16"];
 /** Inputs that are decoded together, so that words of one row share a cache line. */
 const TILE = 64;
 
@@ -71,7 +73,11 @@ export function decodeAwq(parts: AwqParts, form: MatrixForm, place = "awq"): Qua
 }
 
 /** Exact; throws ERR_UNSUPPORTED, with the reason, for a matrix that AWQ cannot hold. */
-export function encodeAwq(matrix: QuantizedMatrix, place = "matrix"): Written<Key> {
+export function encodeAwq(
+  matrix: QuantizedMatrix,
+  place = "matrix",
+  scales: readonly FloatType[] = AWQ_SCALES,
+): Written<Key> {
   const { N, K } = matrix;
   const form = new ExactForm(matrix, "AWQ", place);
   form.bits(4);
@@ -81,7 +87,7 @@ export function encodeAwq(matrix: QuantizedMatrix, place = "matrix"): Written<Ke
   return {
     qweight: newTensor("I32", [K, N / PER_WORD], toWords(matrix.codes, N, K)),
     qzeros: newTensor("I32", [form.groups, N / PER_WORD], toWords(zeros, N, form.groups)),
-    scales: transposedGroupTensor(form.scales("f16", "bf16"), N),
+    scales: transposedGroupTensor(form.scales(...scales), N),
   };
 }
 

@@ -1,5 +1,5 @@
 import { HalfbyteError } from "../../errors.ts";
-import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
+import type { FloatType, QuantizedMatrix } from "../../weights/quantized-matrix.ts";
 import { ExactForm } from "./exact-form.ts";
 import { checkBits, type Declared, type MatrixForm, matrixForm, type OrderedMatrix } from "./form.ts";
 import { checkOrder, groupOfInput, inputOrder, putColumns, readGroupOfInput, takeColumns } from "./input-order.ts";
@@ -133,8 +133,22 @@ function transposedWords(words: Uint32Array, groups: number): Uint32Array {
 
 type PackedTensors = Written<PackedKey, "weight_zero_point" | "weight_g_idx">;
 
+/** Types of scales, likeliest first. */
+export const COMPRESSED_SCALES: readonly FloatType[] = ["bf16", "f16", "f32"];
+
+/** What is chosen for a whole matrix where it is written in parts. */
+export interface CompressedChoice {
+  readonly scales?: readonly FloatType[];
+  /** Absent: where some are not 0. */
+  readonly zeroPoints?: boolean;
+}
+
 /** Exact; throws ERR_UNSUPPORTED, with the reason, for a matrix it cannot hold, and ERR_ARGUMENT for no order. */
-export function encodeCompressed(ordered: OrderedMatrix, place = "matrix"): PackedTensors {
+export function encodeCompressed(
+  ordered: OrderedMatrix,
+  place = "matrix",
+  { scales = COMPRESSED_SCALES, zeroPoints }: CompressedChoice = {},
+): PackedTensors {
   const { matrix, inputOrder: order } = ordered;
   const { N, K } = matrix;
   const form = new ExactForm(matrix, "compressed-tensors", place);
@@ -144,15 +158,15 @@ export function encodeCompressed(ordered: OrderedMatrix, place = "matrix"): Pack
   const codes = order ? putColumns(form.codes(bits), N, order) : form.codes(bits);
   return {
     weight_packed: newTensor("I32", [N, Math.ceil((K * bits) / 32)], wordsFromCodes(codes, N, K, bits)),
-    weight_scale: groupTensor(form.scales("bf16", "f16", "f32"), N),
+    weight_scale: groupTensor(form.scales(...scales), N),
     weight_shape: newTensor("I64", [2], BigInt64Array.of(BigInt(N), BigInt(K))),
-    ...(!isMiddle(zeros, bits) && { weight_zero_point: packedZeros(zeros, N, form.groups, bits) }),
+    ...((zeroPoints ?? !isMiddle(zeros, bits)) && { weight_zero_point: packedZeros(zeros, N, form.groups, bits) }),
     ...(order && { weight_g_idx: newTensor("I32", [K], groupOfInput(K, matrix.groupSize, order)) }),
   };
 }
 
 /** All zero points are 0 as signed numbers. */
-function isMiddle(zeros: number | Uint8Array, bits: 4 | 8): boolean {
+export function isMiddle(zeros: number | Uint8Array, bits: 4 | 8): boolean {
   const middle = 2 ** (bits - 1);
   return typeof zeros === "number" ? zeros === middle : zeros.every((zero) => zero === middle);
 }

@@ -19,12 +19,15 @@ export class ExactForm {
   readonly groups: number;
   readonly #encoding: string;
   readonly #place: string;
+  readonly #firstOutput: number;
 
-  constructor(matrix: QuantizedMatrix, encoding: string, place: string) {
+  /** `firstOutput` is where the matrix begins in the one it is part of, for messages. */
+  constructor(matrix: QuantizedMatrix, encoding: string, place: string, firstOutput = 0) {
     this.matrix = matrix;
     this.groups = groupCount(matrix.K, matrix.groupSize);
     this.#encoding = encoding;
     this.#place = place;
+    this.#firstOutput = firstOutput;
     if (matrix.codeBook) throw this.refusal("codes stand for the values of a code book");
     if (this.groups > 1 && matrix.K % matrix.groupSize !== 0)
       throw this.refusal(`groups of ${matrix.groupSize} do not divide ${matrix.K} inputs`);
@@ -65,6 +68,17 @@ export class ExactForm {
     return this.#flat(scale, types, "scales", (n, g) => groupValue(this.matrix, scale, n, g));
   }
 
+  /** Those of `types` that have all scales; their own alone where it is among these. */
+  scaleTypes(...types: FloatType[]): FloatType[] {
+    const { scale } = this.matrix;
+    const own = types.find((type) => type === scale.kind);
+    if (own) return [own];
+    const values = this.#values((n, g) => groupValue(this.matrix, scale, n, g));
+    const fit = types.filter((type) => inType(values, type) !== undefined);
+    if (fit.length > 0) return fit;
+    throw this.#inexact("scales", types);
+  }
+
   /** Zero points of 0 to 2^bits − 1: one for all, or u8 [N, groups]. Offsets must be whole steps. */
   zeros(bits: 4 | 8): number | Uint8Array {
     const { N, offset, zero } = this.matrix;
@@ -84,7 +98,7 @@ export class ExactForm {
       const from = this.#zero(at);
       const z = real === 0 ? from : from - real / scale;
       if (!inRange(z) || !this.#sameWeights(scale, from, real, z, undefined))
-        throw this.refusal(`the offset of output ${n}, group ${g} is no whole number of its scales`);
+        throw this.refusal(`the offset of ${this.#where(n, g)} is no whole number of its scales`);
       out[at] = z + shift;
     });
     return out;
@@ -101,7 +115,7 @@ export class ExactForm {
       // Not −0, which a step of 0 times a negative scale would give.
       const moved = Math.fround((real ?? 0) + scale * (zero - from) + 0);
       if (!own && !this.#sameWeights(scale, from, real, zero, moved))
-        throw this.refusal(`the zero point of output ${n}, group ${g} is no offset in f32`);
+        throw this.refusal(`the zero point of ${this.#where(n, g)} is no offset in f32`);
       return own ? real! : moved;
     });
   }
@@ -129,18 +143,37 @@ export class ExactForm {
     value: (n: number, g: number, at: number) => number,
   ): FlatValues {
     if (own && !("superSize" in own) && types.includes(own.kind)) return own;
+    const values = this.#values(value);
+    for (const type of types) {
+      const fit = inType(values, type);
+      if (fit) return fit;
+    }
+    throw this.#inexact(what, types);
+  }
+
+  #values(value: (n: number, g: number, at: number) => number): Float32Array {
     const values = new Float32Array(this.matrix.N * this.groups);
     this.#eachGroup((n, g, at) => {
       values[at] = value(n, g, at);
     });
-    for (const kind of types) {
-      if (kind === "f32") return { kind, values };
-      const [round, exact] = kind === "f16" ? [f32ToF16, f16ToF32] : [f32ToBf16, bf16ToF32];
-      const bits = Uint16Array.from(values, round);
-      if (values.every((v, i) => exact(bits[i]!) === v)) return { kind, values: bits };
-    }
-    throw this.refusal(`its ${what} are not exact in ${types.join(" or ")}`);
+    return values;
   }
+
+  #inexact(what: string, types: readonly FloatType[]): HalfbyteError {
+    return this.refusal(`its ${what} are not exact in ${types.join(" or ")}`);
+  }
+
+  #where(n: number, g: number): string {
+    return `output ${this.#firstOutput + n}, group ${g}`;
+  }
+}
+
+/** The same numbers in another type, or undefined where it does not have them all. */
+function inType(values: Float32Array, kind: FloatType): FlatValues | undefined {
+  if (kind === "f32") return { kind, values };
+  const [round, exact] = kind === "f16" ? [f32ToF16, f16ToF32] : [f32ToBf16, bf16ToF32];
+  const bits = Uint16Array.from(values, round);
+  return values.every((v, i) => exact(bits[i]!) === v) ? { kind, values: bits } : undefined;
 }
 
 /** As `matrixRowToFloat` makes it. */

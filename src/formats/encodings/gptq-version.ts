@@ -14,8 +14,16 @@ export interface ZeroEvidence {
   readonly count: number;
 }
 
-/** Looks at all zeros of a matrix in the plain order, and at the codes of its first inputs: `sample` are rows of `qweight`. */
-export function zeroEvidence(qzeros: Tensor, sample: Tensor, { N, bits, groupSize }: MatrixForm): ZeroEvidence {
+/**
+ * Looks at all zeros of a matrix, and at the codes of its first inputs: `sample` are rows of `qweight`. `groupOfInput`
+ * where inputs are not grouped in the order they come in.
+ */
+export function zeroEvidence(
+  qzeros: Tensor,
+  sample: Tensor,
+  { N, bits, groupSize }: MatrixForm,
+  groupOfInput?: Int32Array,
+): ZeroEvidence {
   const groups = qzeros.shape[0]!;
   const stored = codesFromWords(wordsOf(qzeros), groups, N, bits);
   const zeroSums = Array.from({ length: groups }, (_, g) => sum(stored.subarray(g * N, (g + 1) * N)));
@@ -26,7 +34,7 @@ export function zeroEvidence(qzeros: Tensor, sample: Tensor, { N, bits, groupSiz
     const row = words.subarray(r * N, (r + 1) * N);
     for (let i = 0; i < perWord; i++) {
       const k = r * perWord + i;
-      const g = Math.floor(k / groupSize);
+      const g = groupOfInput ? groupOfInput[k]! : Math.floor(k / groupSize);
       let codes = 0;
       for (const word of row) codes += (word >>> (bits * i)) & (2 ** bits - 1);
       difference += codes - zeroSums[g]!;

@@ -1,5 +1,5 @@
 import { HalfbyteError } from "../../errors.ts";
-import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
+import type { FloatType, QuantizedMatrix } from "../../weights/quantized-matrix.ts";
 import { ExactForm } from "./exact-form.ts";
 import { checkBits, type Declared, type MatrixForm, matrixForm, type OrderedMatrix } from "./form.ts";
 import { checkOrder, groupOfInput, inputOrder, putColumns, readGroupOfInput, takeColumns } from "./input-order.ts";
@@ -34,6 +34,9 @@ export interface GptqForm extends MatrixForm {
   /** One zero point for all where it is known, so that none are kept. */
   readonly zero?: number;
 }
+
+/** Types of scales, likeliest first. */
+export const GPTQ_SCALES: readonly FloatType[] = ["f16", "bf16"];
 
 /** One in each code of a word. */
 const ONES = { 4: 0x11111111, 8: 0x01010101 } as const;
@@ -138,7 +141,12 @@ function decodeCodes(words: Uint32Array, N: number, K: number, bits: 4 | 8): Uin
 }
 
 /** Exact; throws ERR_UNSUPPORTED, with the reason, for a matrix that GPTQ cannot hold, and ERR_ARGUMENT for no order. */
-export function encodeGptq(ordered: OrderedMatrix, version: GptqVersion = "v1", place = "matrix"): Written<Key> {
+export function encodeGptq(
+  ordered: OrderedMatrix,
+  version: GptqVersion = "v1",
+  place = "matrix",
+  scales: readonly FloatType[] = GPTQ_SCALES,
+): Written<Key> {
   const { matrix, inputOrder: order } = ordered;
   const { N, K, groupSize } = matrix;
   const form = new ExactForm(matrix, "GPTQ", place);
@@ -157,7 +165,7 @@ export function encodeGptq(ordered: OrderedMatrix, version: GptqVersion = "v1", 
       encodeCodes(order ? putColumns(form.codes(bits), N, order) : form.codes(bits), N, K, bits),
     ),
     qzeros: newTensor("I32", [form.groups, (N * bits) / 32], words),
-    scales: transposedGroupTensor(form.scales("f16", "bf16"), N),
+    scales: transposedGroupTensor(form.scales(...scales), N),
     g_idx: newTensor("I32", [K], groupOfInput(K, groupSize, order)),
   };
 }

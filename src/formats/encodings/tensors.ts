@@ -35,7 +35,7 @@ const DTYPE_BYTES: Partial<Record<SafetensorsDtype, number>> = {
   I64: 8,
 };
 const FLOAT_TYPES: Partial<Record<SafetensorsDtype, FloatType>> = { F16: "f16", BF16: "bf16", F32: "f32" };
-const FLOAT_DTYPES: Record<FloatType, SafetensorsDtype> = { f16: "F16", bf16: "BF16", f32: "F32" };
+export const FLOAT_DTYPES: Record<FloatType, SafetensorsDtype> = { f16: "F16", bf16: "BF16", f32: "F32" };
 
 /** Bytes of one element; the types that encodings use. */
 export function elementBytes({ dtype }: TensorHeader): number {

@@ -127,6 +127,11 @@ export class GgufMetadata implements Iterable<GgufEntry> {
     return decodeArray(await this.#read(entry), entry.elementType, entry.length, this.#place(key));
   }
 
+  /** The elements of any array as the file's bytes, read now. */
+  elementBytes(key: string): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#read(this.#array(key));
+  }
+
   #array(key: string): ArrayEntry {
     const entry = this.#entries.get(key);
     if (!entry) return this.#absent(key, []) as never;

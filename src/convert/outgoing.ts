@@ -1,0 +1,110 @@
+import { bf16ToF32, f16ToF32, f32ToBf16, f32ToF16 } from "../arithmetic/half.ts";
+import { HalfbyteError } from "../errors.ts";
+import { readBytes } from "../formats/byte-source.ts";
+import { FLOAT_DTYPES } from "../formats/encodings/tensors.ts";
+import type { SafetensorsTensor } from "../formats/safetensors/open-safetensors.ts";
+import type { MatrixSource } from "../weights/matrix-source.ts";
+import type { FloatType, Matrix } from "../weights/quantized-matrix.ts";
+import { matrixRowToFloat } from "../weights/unpack.ts";
+import { eachChunk } from "./chunks.ts";
+import type { Outgoing, SafetensorsHeader } from "./writer.ts";
+
+const COPY_BYTES: number = 4 * 1024 * 1024;
+
+/** A tensor as it stands in its file. */
+export function copiedTensor(tensor: SafetensorsTensor): Outgoing<SafetensorsHeader> {
+  const { name, dtype, shape, source, offset, byteLength } = tensor;
+  return {
+    tensors: [{ name, dtype, shape, byteLength }],
+    async write(put, signal) {
+      for (let at = 0; at < byteLength; at += COPY_BYTES) {
+        signal?.throwIfAborted();
+        await put(name, at, await readBytes(source, offset + at, Math.min(COPY_BYTES, byteLength - at)));
+      }
+    },
+  };
+}
+
+/** The weights of a matrix of any kind as floats of a type, nearest where it does not hold them. */
+export function floatTensor(
+  name: string,
+  source: MatrixSource,
+  type: FloatType,
+  shape: readonly number[] = [source.N, source.K],
+): Outgoing<SafetensorsHeader> {
+  const bytes = type === "f32" ? 4 : 2;
+  const { N, K } = source;
+  return {
+    tensors: [{ name, dtype: FLOAT_DTYPES[type], shape, byteLength: N * K * bytes }],
+    async write(put, signal) {
+      await eachChunk(source, signal, (rows, first) =>
+        put(name, first * K * bytes, floatBytes(rows, type, source.inputOrder)),
+      );
+    },
+  };
+}
+
+/** A vector in memory. */
+export function vectorTensor(name: string, values: Float32Array, type: FloatType): Outgoing<SafetensorsHeader> {
+  const bytes = bytesOf(values, type);
+  return {
+    tensors: [{ name, dtype: FLOAT_DTYPES[type], shape: [values.length], byteLength: bytes.byteLength }],
+    write: (put) => put(name, 0, bytes),
+  };
+}
+
+/** Weights [N, K] of rows, inputs in their own order, little-endian. */
+export function floatBytes(rows: Matrix, type: FloatType, order: Int32Array | undefined): Uint8Array {
+  // Bits that need no rounding are not taken through floats.
+  if (rows.kind === "float" && rows.type === type && !order)
+    return new Uint8Array(rows.values.buffer, rows.values.byteOffset, rows.values.byteLength);
+  return bytesOf(floatsOf(rows, order), type);
+}
+
+function floatsOf(rows: Matrix, order: Int32Array | undefined): Float32Array {
+  const { N, K } = rows;
+  const values = new Float32Array(N * K);
+  const row = order ? new Float32Array(K) : undefined;
+  for (let n = 0; n < N; n++) {
+    const target = values.subarray(n * K, (n + 1) * K);
+    matrixRowToFloat(rows, n, row ?? target);
+    if (row) for (let j = 0; j < K; j++) target[order![j]!] = row[j]!;
+  }
+  return values;
+}
+
+function bytesOf(values: Float32Array, type: FloatType): Uint8Array {
+  if (type === "f32") return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  const bits = Uint16Array.from(values, type === "f16" ? f32ToF16 : f32ToBf16);
+  return new Uint8Array(bits.buffer);
+}
+
+/** Types that have all of the numbers, among `types`. */
+export function typesHolding(values: Float32Array, types: readonly FloatType[]): FloatType[] {
+  return types.filter((type) => {
+    if (type === "f32") return true;
+    const [round, exact] = type === "f16" ? [f32ToF16, f16ToF32] : [f32ToBf16, bf16ToF32];
+    return values.every((value) => exact(round(value)) === value || Number.isNaN(value));
+  });
+}
+
+/**
+ * The first of `types` that has every weight of a matrix. Throws ERR_UNSUPPORTED, with the matrix as the place, where none
+ * has.
+ */
+export async function exactFloatType(
+  source: MatrixSource,
+  types: readonly FloatType[],
+  signal?: AbortSignal,
+): Promise<FloatType> {
+  const { like, name } = source;
+  const own = like.kind === "float" && types.find((type) => type === like.type);
+  if (own) return own;
+  let left: readonly FloatType[] = types;
+  if (left[0] !== "f32")
+    await eachChunk(source, signal, (rows) => {
+      if (left[0] !== "f32" && left.length > 0) left = typesHolding(floatsOf(rows, undefined), left);
+    });
+  if (left[0]) return left[0];
+  throw new HalfbyteError("ERR_UNSUPPORTED", `${types.join(" or ")} cannot hold this matrix exactly`, { place: name });
+}
