@@ -2,6 +2,7 @@
 #define NAPI_VERSION 8
 #include <node_api.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -304,6 +305,19 @@ napi_value logits(napi_env env, napi_callback_info info) {
   });
 }
 
+/** read(handle, offset, bytes) → ArrayBuffer with a copy of that part of the arena. */
+napi_value read(napi_env env, napi_callback_info info) {
+  return guarded(env, [&] {
+    const Arguments arguments(env, info);
+    const std::span<const uint8_t> part = handleOf(arguments).runner->read(arguments.integer(1), arguments.integer(2));
+    void* copy;
+    napi_value buffer;
+    check(env, napi_create_arraybuffer(env, part.size(), &copy, &buffer));
+    std::copy(part.begin(), part.end(), static_cast<uint8_t*>(copy));
+    return buffer;
+  });
+}
+
 /** ensureBlocks(handle, count) → bytes of the cache. */
 napi_value ensureBlocks(napi_env env, napi_callback_info info) {
   return guarded(env, [&] {
@@ -315,8 +329,8 @@ napi_value ensureBlocks(napi_env env, napi_callback_info info) {
 }
 
 /**
- * step(handle, tokenIds, segments, blocks, logitRows, angles) → Promise<boolean>, false where it was cancelled.
- * `segments` has rows, position and where its blocks begin, for each.
+ * step(handle, tokenIds, segments, blocks, logitRows, angles, logitCount) → Promise<boolean>, false where it was
+ * cancelled. `logitCount` is the number of logitRows, or 0 to end before the logits. `segments` has rows, position and where its blocks begin, for each.
  */
 napi_value step(napi_env env, napi_callback_info info) {
   return guarded(env, [&] {
@@ -336,6 +350,7 @@ napi_value step(napi_env env, napi_callback_info info) {
     copy(input.blocks, arguments.array<int32_t>(3));
     copy(input.logitRows, arguments.array<int32_t>(4));
     copy(input.angles, arguments.array<float>(5));
+    input.logitCount = arguments.integer(6);
     return promised(env, handle, [&](auto ended) { handle.runner->step(std::move(input), ended); });
   });
 }
@@ -400,6 +415,7 @@ napi_value init(napi_env env, napi_value exports) {
                     {"create", create},
                     {"matrixBytes", matrixBytes},
                     {"logits", logits},
+                    {"read", read},
                     {"ensureBlocks", ensureBlocks},
                     {"step", step},
                     {"pack", pack},

@@ -20,8 +20,8 @@ int64_t roundUp(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; 
 /** Takes the words of one record in turn and checks what they mean. */
 class Reader {
  public:
-  Reader(std::span<const int32_t> words, const PlanLimits& limits, bool logitRows)
-      : words_(words), limits_(limits), rows_(logitRows ? limits.maxLogitRows : limits.maxRows) {}
+  Reader(std::span<const int32_t> words, const PlanLimits& limits, RowSpace space)
+      : words_(words), limits_(limits), rows_(space == RowSpace::logits ? limits.maxLogitRows : limits.maxRows) {}
 
   int word() {
     expect(at_ < words_.size(), "a record is too short");
@@ -246,12 +246,13 @@ std::vector<Op> decodeOps(std::span<const int32_t> words, const PlanLimits& limi
     expect(words.size() >= kHead && words[1] >= static_cast<int>(kHead) && static_cast<size_t>(words[1]) <= words.size(),
            "a record's length");
     const size_t length = static_cast<size_t>(words[1]);
-    const bool sync = words[2] != 0, logitRows = words[3] != 0;
-    Op op = decodeOp(words[0], Reader(words.subspan(kHead, length - kHead), limits, logitRows), limits, matrices);
-    op.sync = sync;
-    op.logitRows = logitRows;
+    expect(words[3] >= 0 && words[3] < static_cast<int>(kRowSpaces), "rows of an op");
+    const auto space = static_cast<RowSpace>(words[3]);
+    Op op = decodeOp(words[0], Reader(words.subspan(kHead, length - kHead), limits, space), limits, matrices);
+    op.sync = words[2] != 0;
+    op.rows = space;
     // These go by positions, which belong to tokens.
-    expect(!logitRows || words[0] < 6 || words[0] > 8, "a rotary embedding or attention over rows of logits");
+    expect(space == RowSpace::tokens || words[0] < 6 || words[0] > 8, "a rotary embedding or attention over rows of logits");
     ops.push_back(std::move(op));
     words = words.subspan(length);
   }

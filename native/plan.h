@@ -77,10 +77,13 @@ struct AddOp {
   int width;
 };
 
+/** `RowSpace` in src/plan/graph.ts, in the order of its numbers. */
+enum class RowSpace { tokens, selected, logits };
+constexpr size_t kRowSpaces = 3;
+
 struct Op {
   bool sync;
-  /** Works on the rows that want logits, not on all tokens. */
-  bool logitRows;
+  RowSpace rows;
   std::variant<EmbedOp, GatherOp, NormOp, QuantizeOp, LinearOp, RopeOp, StoreOp, AttentionOp, GateOp, AddOp> what;
 };
 

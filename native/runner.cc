@@ -78,6 +78,13 @@ void Runner::pack(size_t matrix, int type, int64_t firstRow, int64_t rows, std::
   pool_.start(pack_);
 }
 
+std::span<const uint8_t> Runner::read(int64_t offset, int64_t bytes) const {
+  throwIfRunning();
+  const int64_t size = static_cast<int64_t>(memory_.arena->size());
+  expect(offset >= 0 && bytes >= 0 && bytes <= size && offset <= size - bytes, "a part of the arena");
+  return {memory_.arena->data() + offset, static_cast<size_t>(bytes)};
+}
+
 void Runner::ensureBlocks(int64_t count) {
   throwIfRunning();
   if (count <= blockCount_) return;
@@ -97,7 +104,9 @@ void Runner::step(StepInput input, std::function<void(bool)> done) {
 void Runner::check(const StepInput& input) const {
   const int64_t M = static_cast<int64_t>(input.tokenIds.size());
   expect(M >= 1 && M <= maxRows_, "token count");
-  expect(input.logitRows.size() <= static_cast<size_t>(maxLogitRows_), "logit row count");
+  expect(input.logitRows.size() <= static_cast<size_t>(maxRows_), "selected row count");
+  const int64_t selected = static_cast<int64_t>(input.logitRows.size());
+  expect(input.logitCount == 0 || (input.logitCount == selected && selected <= maxLogitRows_), "logit row count");
   for (const int32_t row : input.logitRows) expect(row >= 0 && row < M, "logit row");
   for (const Op& op : memory_.ops)
     if (const auto* embed = std::get_if<EmbedOp>(&op.what))

@@ -45,6 +45,8 @@ class Runner {
    */
   void pack(size_t matrix, int ggmlType, int64_t firstRow, int64_t rows, std::span<const uint8_t> bytes,
             std::function<void(bool)> done);
+  /** Part of the arena. Throws std::invalid_argument outside it, std::logic_error while something runs. */
+  std::span<const uint8_t> read(int64_t offset, int64_t bytes) const;
   /** Throws std::bad_alloc; std::logic_error while something runs. */
   void ensureBlocks(int64_t count);
   /**

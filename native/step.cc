@@ -38,7 +38,7 @@ Step::Step(const StepMemory& memory, int threads)
     if (op.sync || phases_.empty()) phases_.emplace_back();
     const bool shared = std::holds_alternative<LinearOp>(op.what) || std::holds_alternative<AttentionOp>(op.what);
     Phase& phase = phases_.back();
-    (shared ? phase.sharedOps : op.logitRows ? phase.logitOps : phase.tokenOps).push_back(&op);
+    (shared ? phase.sharedOps : phase.rowOps[static_cast<size_t>(op.rows)]).push_back(&op);
   }
 }
 
@@ -77,10 +77,15 @@ void Step::prepare(StepInput input, std::function<void(bool)> done) {
 
   for (Phase& phase : phases_) {
     phase.items = 0;
-    if (!phase.tokenOps.empty()) phase.items += rowItems(static_cast<int>(M));
-    if (!phase.logitOps.empty()) phase.items += rowItems(static_cast<int>(input_.logitRows.size()));
+    for (const auto& ops : phase.rowOps)
+      if (!ops.empty()) phase.items += rowItems(rowCount(ops.front()->rows));
     for (const Op* op : phase.sharedOps) phase.items += sharedItems(*op);
   }
+}
+
+int Step::rowCount(RowSpace space) const {
+  if (space == RowSpace::tokens) return static_cast<int>(input_.tokenIds.size());
+  return static_cast<int>(space == RowSpace::selected ? static_cast<int64_t>(input_.logitRows.size()) : input_.logitCount);
 }
 
 uint32_t Step::rowItems(int rows) const { return static_cast<uint32_t>(std::min(rows, threads_ * kItemsPerThread)); }
@@ -105,7 +110,7 @@ int Step::headsPerItem(const AttentionOp& op) const {
 }
 
 uint32_t Step::sharedItems(const Op& op) const {
-  const int M = rowCount(op);
+  const int M = rowCount(op.rows);
   if (M == 0) return 0;
   if (const auto* linear = std::get_if<LinearOp>(&op.what)) {
     const int step = blocksPerItem(*linear, M);
@@ -120,13 +125,13 @@ uint32_t Step::sharedItems(const Op& op) const {
 
 void Step::run(uint32_t phaseNumber, uint32_t item, int thread) {
   const Phase& phase = phases_[phaseNumber];
-  for (const auto* ops : {&phase.tokenOps, &phase.logitOps}) {
-    if (ops->empty()) continue;
-    const int rows = rowCount(*ops->front());
+  for (const auto& ops : phase.rowOps) {
+    if (ops.empty()) continue;
+    const int rows = rowCount(ops.front()->rows);
     const uint32_t items = rowItems(rows);
     if (item < items) {
       const int64_t first = int64_t{rows} * item / items, end = int64_t{rows} * (item + 1) / items;
-      return runRows(*ops, static_cast<int>(first), static_cast<int>(end));
+      return runRows(ops, static_cast<int>(first), static_cast<int>(end));
     }
     item -= items;
   }
@@ -190,7 +195,7 @@ void Step::runRow(const Op& op, int m) const {
 
 void Step::runLinear(const Op& op, uint32_t item, float* scratch) const {
   const auto& linear = std::get<LinearOp>(op.what);
-  const int M = rowCount(op), step = blocksPerItem(linear, M);
+  const int M = rowCount(op.rows), step = blocksPerItem(linear, M);
   for (const LinearPart& part : linear.parts) {
     const Matrix& matrix = memory_.matrices[part.matrix];
     const uint32_t items = static_cast<uint32_t>(ratio(matrix.blocks, step));

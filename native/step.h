@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -21,7 +22,10 @@ struct StepInput {
   std::vector<int32_t> tokenIds;
   std::vector<Segment> segments;
   std::vector<int32_t> blocks;
+  /** The rows that go on to the end. */
   std::vector<int32_t> logitRows;
+  /** Rows of logits to compute: all of those, or none. */
+  int64_t logitCount = 0;
   /** Cosines and sines, for each rotary table [tokens][rotary]. */
   std::vector<float> angles;
 };
@@ -56,7 +60,7 @@ class Step : public Job {
   /** Ops that need not wait for each other. */
   struct Phase {
     /** Row by row, in order, by whoever has claimed the rows. */
-    std::vector<const Op*> tokenOps, logitOps;
+    std::array<std::vector<const Op*>, kRowSpaces> rowOps;
     /** Linears and attentions: shared out in items of their own. */
     std::vector<const Op*> sharedOps;
     uint32_t items = 0;
@@ -67,7 +71,7 @@ class Step : public Job {
     int firstRow, rows;
   };
 
-  int rowCount(const Op& op) const { return static_cast<int>(op.logitRows ? input_.logitRows.size() : input_.tokenIds.size()); }
+  int rowCount(RowSpace space) const;
   Rows rowsOf(const Buffer& b) const {
     return b.present() ? Rows{memory_.arena->data() + b.offset, static_cast<size_t>(b.stride)} : Rows{nullptr, 0};
   }

@@ -170,6 +170,8 @@ export interface ModelShape {
   readonly hidden?: number;
   readonly layers?: number;
   readonly compile?: CompileOptions;
+  /** Every value of the graph stays readable. */
+  readonly keepAll?: boolean;
 }
 
 /** A random decoder with every op in it: post-norms, head norms, biases, windows, caps, both rotary pairings. */
@@ -179,6 +181,7 @@ export function randomModel({
   hidden = 256,
   layers = 2,
   compile: options = {},
+  keepAll = false,
 }: ModelShape): RandomModel {
   const random = new Random(seed);
   const matrices = new Map<string, Matrix>();
@@ -249,7 +252,8 @@ export function randomModel({
     matrix: (name) => sourceOf(name, matrices.get(name)!),
     vector: async (name) => vectors.get(name)!,
   };
-  return { plan: compile(graph, layouts, lengths, options), weights, matrices };
+  const keep = keepAll ? graph.ops.flatMap((op) => ("out" in op ? [op.out.name] : [])) : [];
+  return { plan: compile(graph, layouts, lengths, { keep, ...options }), weights, matrices };
 }
 
 function sourceOf(name: string, m: Matrix): ReturnType<WeightSet["matrix"]> {

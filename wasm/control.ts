@@ -26,8 +26,8 @@ export const PIECES: usize = 184;
 export const PIECE_COUNT: usize = 188;
 export const TOKEN_COUNT: usize = 192;
 export const LOGIT_COUNT: usize = 196;
-/** Tokens that a row of scores has room for. */
-export const SCORE_TOKENS: usize = 200;
+/** Rows selected to go on to the end; logits are computed of all of them or of none. */
+export const SELECTED_COUNT: usize = 200;
 export const CACHE: usize = 204;
 /** Bytes of 16 blocks, which stand together: see store.ts. */
 export const CACHE_CHUNK_BYTES: usize = 208;

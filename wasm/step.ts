@@ -7,6 +7,7 @@ import {
   OP_RECORDS_END,
   SCRATCH,
   SCRATCH_STRIDE,
+  SELECTED_COUNT,
   TOKEN_COUNT,
 } from "./control";
 import { normRows } from "./norm";
@@ -32,7 +33,6 @@ const ADD: i32 = 10;
 export function step(thread: i32, threads: i32): bool {
   const scratch = load<usize>(SCRATCH) + <usize>thread * load<usize>(SCRATCH_STRIDE);
   const tokens = load<i32>(TOKEN_COUNT);
-  const logits = load<i32>(LOGIT_COUNT);
   const end = load<usize>(OP_RECORDS_END);
   let counters = load<usize>(CLAIMS);
   let record = load<usize>(OP_RECORDS);
@@ -40,7 +40,7 @@ export function step(thread: i32, threads: i32): bool {
   let together = false;
   while (record < end) {
     const opcode = word(record, 0);
-    const rows = word(record, 3) ? logits : tokens;
+    const rows = rowsOf(record);
     if (opcode == LINEAR || opcode == ATTENTION) {
       if (word(record, 2) && !together) barrier(threads);
       if (opcode == LINEAR) products(record, rows, counters, thread, threads, scratch);
@@ -50,7 +50,7 @@ export function step(thread: i32, threads: i32): bool {
       // Nothing to share: the last to come does all ops up to the next that can be shared, the others wait only once.
       const last = enter(threads);
       for (;;) {
-        if (last) rowOp(record, word(record, 3) ? logits : tokens, 0, 1);
+        if (last) rowOp(record, rowsOf(record), 0, 1);
         const next = record + (<usize>word(record, 1) << 2);
         if (next >= end || word(next, 0) == LINEAR || word(next, 0) == ATTENTION) break;
         record = next;
@@ -66,6 +66,12 @@ export function step(thread: i32, threads: i32): bool {
     counters += <usize>threads << 2;
   }
   return isLast(threads);
+}
+
+// src/plan/encode.ts, `ROWS`.
+function rowsOf(record: usize): i32 {
+  const space = word(record, 3);
+  return load<i32>(space == 0 ? TOKEN_COUNT : space == 1 ? SELECTED_COUNT : LOGIT_COUNT);
 }
 
 function rowOp(record: usize, rows: i32, thread: i32, threads: i32): void {

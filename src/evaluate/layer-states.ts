@@ -1,12 +1,10 @@
 import type { Executor } from "../executors/executor.ts";
+import { residualName } from "../models/decoder.ts";
 import type { OpenModel } from "../models/open-model.ts";
+import { blocksFor } from "../plan/cache-layout.ts";
 import type { CompileOptions } from "../plan/compile.ts";
-import { forEachPosition } from "./teacher-forced.ts";
 
-/**
- * The residual stream over a text, after the embedding and after each layer: [layers + 1] of f32 [tokens, hidden]. Each
- * layer is a run of its own from the start, so this is for finding a wrong layer, not for use at speed.
- */
+/** The residual stream over a text, after the embedding and after each layer: [layers + 1] of f32 [tokens, hidden]. */
 export async function layerStates(
   model: OpenModel,
   executor: Executor,
@@ -14,15 +12,19 @@ export async function layerStates(
   options: Pick<CompileOptions, "activations" | "cacheType"> = {},
 ): Promise<Float32Array[]> {
   const { hiddenSize, layers } = model.config;
-  const states: Float32Array[] = [];
-  for (let l = 0; l <= layers.length; l++) {
-    const plan = model.compileUntil(l, { ...options, maxLogitRows: 128 });
-    const runner = await executor.load(plan, model.weights);
-    const rows = new Float32Array(ids.length * hiddenSize);
-    await forEachPosition(runner, ids, (position, state) => rows.set(state, position * hiddenSize));
-    await runner.dispose();
-    states.push(rows);
+  const keep = Array.from({ length: layers.length + 1 }, (_, l) => residualName(l));
+  const states = keep.map(() => new Float32Array(ids.length * hiddenSize));
+  const runner = await executor.load(model.compile({ ...options, keep }), model.weights);
+  const blocks = Int32Array.from({ length: blocksFor(ids.length) }, (_, i) => i);
+  runner.ensureBlocks(blocks.length);
+  for (let position = 0; position < ids.length; position += runner.plan.maxRows) {
+    const tokenIds = ids.slice(position, position + runner.plan.maxRows);
+    const logitRows = tokenIds.map((_, m) => m);
+    const segments = [{ rows: tokenIds.length, position, blocks }];
+    await runner.step({ tokenIds, segments, logitRows, logits: false });
+    for (const [l, name] of keep.entries()) states[l]!.set(runner.read(name), position * hiddenSize);
   }
+  await runner.dispose();
   return states;
 }
 

@@ -13,7 +13,8 @@ export function checkBatch(plan: Plan, batch: StepBatch, blockCount: number): vo
   if (M < 1 || M > plan.maxRows) fail("tokenIds", `1 to ${plan.maxRows} tokens`, M);
   const N = plan.matrices[0]!.layout.N;
   for (const id of tokenIds) if (id < 0 || id >= N) fail("tokenIds", `ids below ${N}`, id);
-  if (logitRows.length > plan.maxLogitRows) fail("logitRows", `at most ${plan.maxLogitRows}`, logitRows.length);
+  const most = batch.logits === false ? plan.maxRows : Math.min(plan.maxRows, plan.maxLogitRows);
+  if (logitRows.length > most) fail("logitRows", `at most ${most}`, logitRows.length);
   for (const row of logitRows) if (row < 0 || row >= M) fail("logitRows", `rows below ${M}`, row);
   let rows = 0;
   for (const segment of segments) {

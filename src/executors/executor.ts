@@ -14,8 +14,13 @@ export interface StepSegment {
 export interface StepBatch {
   readonly tokenIds: Int32Array;
   readonly segments: readonly StepSegment[];
-  /** Rows whose logits are wanted, ascending; may be empty. */
+  /** Rows that go on to the end, whose logits are wanted; may be empty. The others leave keys and values only. */
   readonly logitRows: Int32Array;
+  /**
+   * False: the step ends before the output matrix, and its result is empty. `logitRows` may then be all rows, as what
+   * is kept of them is no larger than elsewhere. Default true.
+   */
+  readonly logits?: boolean;
 }
 
 export interface RunnerMemory {
@@ -36,6 +41,12 @@ export interface PlanRunner {
    * Throws ERR_ARGUMENT for a batch that does not fit the plan and ERR_DISPOSED after dispose.
    */
   step(batch: StepBatch): Promise<Float32Array>;
+  /**
+   * A copy of a kept value of the last step, f32 [rows, width]: of all tokens, or of those in `logitRows` for values made
+   * after the rows were selected. `FINAL_HIDDEN` is kept always, others where `CompileOptions.keep` names them.
+   * Throws ERR_ARGUMENT for a value that is not kept, and before the first step or while one is under way.
+   */
+  read(name: string): Float32Array;
   /** Frees everything. Safe at any moment and more than once; a step under way rejects with ERR_DISPOSED. */
   dispose(): Promise<void>;
 }

@@ -14,9 +14,6 @@ export interface Architecture {
   /** Throws a typed error, with the key as its place, for what is missing, out of range or not supported. */
   fromHuggingFace(config: ConfigReader): DecoderConfig;
   fromGguf(file: GgufModelFile): Promise<DecoderConfig>;
-  /**
-   * One step; weights go by the file's own names. With `until` it ends after so many layers and gives the residual
-   * stream instead of logits: how a wrong layer is found.
-   */
-  graph(config: DecoderConfig, names: DecoderNames, until?: number): Graph;
+  /** One step; weights go by the file's own names. */
+  graph(config: DecoderConfig, names: DecoderNames): Graph;
 }

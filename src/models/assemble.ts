@@ -17,8 +17,6 @@ export interface OpenModel {
   readonly notes: readonly string[];
   /** The plan of a step; options pass through to the compiler. Throws ERR_SHAPE where file and configuration disagree. */
   compile(options?: CompileOptions): Plan;
-  /** As `compile`, for the residual stream after `layers` layers (0: the embedding) in place of logits. */
-  compileUntil(layers: number, options?: CompileOptions): Plan;
 }
 
 /** Puts together what a file of either format says. */
@@ -45,13 +43,5 @@ export function assemble(
     weights,
     notes,
     compile: (options) => compile(graph, weights.layouts, weights.vectorLengths, options),
-    compileUntil(layers, options) {
-      if (!Number.isInteger(layers) || layers < 0 || layers > config.layers.length)
-        throw new HalfbyteError("ERR_ARGUMENT", "no such layer", {
-          expected: `0 to ${config.layers.length}`,
-          got: String(layers),
-        });
-      return compile(architecture.graph(config, names, layers), weights.layouts, weights.vectorLengths, options);
-    },
   };
 }

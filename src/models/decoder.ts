@@ -1,22 +1,26 @@
 import { type AttentionShape, Graph, type Value } from "../plan/graph.ts";
+import { FINAL_HIDDEN } from "../plan/plan.ts";
 import type { DecoderConfig } from "./decoder-config.ts";
 import type { DecoderNames, LayerNames } from "./tensor-names.ts";
 
 /**
  * One step of a decoder: embedding, layers of attention and gated feed-forward with a norm before (and perhaps after)
- * each, final norm, output matrix. With `until` it stops after so many layers, and its result is the residual stream.
+ * each, final norm, output matrix. Its values are named `embedding`, in each layer `layers.3.` before `attention_input`,
+ * `q`, `k`, `v`, `attended`, `attention_output`, `attention_sum`, `mlp_input`, `gate`, `up`, `gated`, `down`, `output`,
+ * then `hidden` and `logits`. In the last layer what follows `attended` has the selected rows only.
  */
-export function decoderGraph(config: DecoderConfig, names: DecoderNames, until?: number): Graph {
+export function decoderGraph(config: DecoderConfig, names: DecoderNames): Graph {
   const graph = new Graph();
-  if (until !== undefined) {
-    const x = layers({ ...config, layers: config.layers.slice(0, until) }, names, graph);
-    graph.output = until === 0 ? graph.gather(x) : x;
-    return graph;
-  }
-  const normed = graph.norm(layers(config, names, graph), names.finalNorm, config.normEps);
+  const last = layers(config, names, graph);
+  const hidden = graph.norm(last, names.finalNorm, config.normEps, 1, FINAL_HIDDEN);
   const output = config.tiedOutput ? names.embedding : names.output;
-  graph.output = graph.linear(normed, output, config.vocabularySize, "logits");
+  graph.output = graph.linear(hidden, output, config.vocabularySize, "logits");
   return graph;
+}
+
+/** The name of the residual stream after so many layers of a model. */
+export function residualName(layersDone: number): string {
+  return layersDone === 0 ? "embedding" : `layers.${layersDone - 1}.output`;
 }
 
 /** The residual stream after the embedding and all layers, of the rows that want logits. */
@@ -25,25 +29,30 @@ function layers(config: DecoderConfig, names: DecoderNames, graph: Graph): Value
   let x = graph.embed(names.embedding, config.hiddenSize, config.embeddingMultiplier);
   for (let l = 0; l <= last; l++) {
     const layer = names.layer(l);
+    graph.prefix = `layers.${l}.`;
     let attended = attention(graph, config, l, layer, x);
     // After the last attention only rows that want logits go on: the others have left their keys and values.
-    if (l === last) [x, attended] = [graph.gather(x), graph.gather(attended)];
-    x = addPart(graph, config, x, attended, layer.output, config.biases.output, layer.postAttentionNorm);
-    x = addPart(graph, config, x, gated(graph, config, layer, x), layer.down, config.biases.mlp, layer.postMlpNorm);
+    if (l === last) [x, attended] = [graph.gather(x, "input_selected"), graph.gather(attended, "attended_selected")];
+    const { biases } = config;
+    const output = linear(graph, attended, layer.output, config.hiddenSize, "attention_output", biases.output);
+    x = addPart(graph, config, x, output, layer.postAttentionNorm, "attention_sum");
+    const down = linear(graph, gated(graph, config, layer, x), layer.down, config.hiddenSize, "down", biases.mlp);
+    x = addPart(graph, config, x, down, layer.postMlpNorm, "output");
   }
+  graph.prefix = "";
   return x;
 }
 
 function attention(graph: Graph, config: DecoderConfig, l: number, names: LayerNames, x: Value): Value {
   const { heads, kvHeads, headSize, normEps, pairing, biases } = config;
   const { rope, window } = config.layers[l]!;
-  const normed = graph.norm(x, names.attentionNorm, normEps);
+  const normed = graph.norm(x, names.attentionNorm, normEps, 1, "attention_input");
   let q = linear(graph, normed, names.q, heads * headSize, "q", biases.qkv);
   let k = linear(graph, normed, names.k, kvHeads * headSize, "k", biases.qkv);
   const v = linear(graph, normed, names.v, kvHeads * headSize, "v", biases.qkv);
   if (config.headNorms) {
-    q = graph.norm(q, names.qNorm, normEps, heads);
-    k = graph.norm(k, names.kNorm, normEps, kvHeads);
+    q = graph.norm(q, names.qNorm, normEps, heads, "q_normed");
+    k = graph.norm(k, names.kNorm, normEps, kvHeads, "k_normed");
   }
   const table = graph.ropeTable(rope);
   graph.rope(q, heads, table, pairing);
@@ -54,24 +63,16 @@ function attention(graph: Graph, config: DecoderConfig, l: number, names: LayerN
 
 function gated(graph: Graph, config: DecoderConfig, names: LayerNames, x: Value): Value {
   const { innerSize, biases } = config;
-  const normed = graph.norm(x, names.mlpNorm, config.normEps);
+  const normed = graph.norm(x, names.mlpNorm, config.normEps, 1, "mlp_input");
   const gate = linear(graph, normed, names.gate, innerSize, "gate", biases.mlp);
   const up = linear(graph, normed, names.up, innerSize, "up", biases.mlp);
   return graph.gate(gate, up, config.gate);
 }
 
-/** x + matrix · part, normed first where the model has norms after its parts. */
-function addPart(
-  graph: Graph,
-  config: DecoderConfig,
-  x: Value,
-  part: Value,
-  matrix: string,
-  bias: boolean,
-  postNorm: string,
-): Value {
-  const projected = linear(graph, part, matrix, config.hiddenSize, "projected", bias);
-  return graph.add(x, config.postNorms ? graph.norm(projected, postNorm, config.normEps) : projected);
+/** x + part, normed first where the model has norms after its parts. */
+function addPart(graph: Graph, config: DecoderConfig, x: Value, part: Value, postNorm: string, name: string): Value {
+  const normed = config.postNorms ? graph.norm(part, postNorm, config.normEps, 1, `${name}_part`) : part;
+  return graph.add(x, normed, name);
 }
 
 function linear(graph: Graph, input: Value, stem: string, width: number, name: string, bias: boolean): Value {

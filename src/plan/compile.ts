@@ -2,17 +2,18 @@ import { HalfbyteError } from "../errors.ts";
 import type { PackedLayout } from "../weights/packed-layout.ts";
 import { assignArena, type Lifetime } from "./arena.ts";
 import { cacheLayout } from "./cache-layout.ts";
-import type { Graph, Value } from "./graph.ts";
+import type { Graph, RowSpace, Value } from "./graph.ts";
 import { type Lowered, type LoweredOp, lower, type QuantizedValue } from "./lower.ts";
-import type {
-  ActivationMode,
-  CacheType,
-  LinearPart,
-  Plan,
-  PlanMatrix,
-  PlanOp,
-  QuantizedBuffer,
-  RowBuffer,
+import {
+  type ActivationMode,
+  type CacheType,
+  FINAL_HIDDEN,
+  type LinearPart,
+  type Plan,
+  type PlanMatrix,
+  type PlanOp,
+  type QuantizedBuffer,
+  type RowBuffer,
 } from "./plan.ts";
 import { markSync } from "./sync.ts";
 
@@ -21,10 +22,12 @@ export interface CompileOptions {
   readonly activations?: ActivationMode;
   /** Tokens one step can take: a longer prompt goes in several steps. Default 128. */
   readonly maxRows?: number;
-  /** Rows of logits one step can give. Default 1. */
+  /** Rows of logits one step can give. Default 1. A step without logits can select all its rows. */
   readonly maxLogitRows?: number;
   /** Default "f16". */
   readonly cacheType?: CacheType;
+  /** Names of the graph's values to keep readable after a step. They cost memory, and the fusion that would swallow them. */
+  readonly keep?: readonly string[];
 }
 
 type Storage = Value | QuantizedValue;
@@ -32,7 +35,7 @@ type Storage = Value | QuantizedValue;
 /**
  * Compiles a model's graph: fusion, memory by liveness, and the places where threads must wait for each other.
  *
- * @throws ERR_MISSING, ERR_SHAPE where weights and graph disagree.
+ * @throws ERR_MISSING, ERR_SHAPE where weights and graph disagree; ERR_ARGUMENT for a name in `keep` that no value has.
  */
 export function compile(
   graph: Graph,
@@ -40,12 +43,16 @@ export function compile(
   vectorLengths: ReadonlyMap<string, number>,
   options: CompileOptions = {},
 ): Plan {
-  const { activations = "a8", maxRows = 128, maxLogitRows = 1, cacheType = "f16" } = options;
+  const { activations = "a8", maxRows = 128, maxLogitRows = 1, cacheType = "f16", keep = [] } = options;
   const output = graph.output;
-  if (!output) throw new HalfbyteError("ERR_ARGUMENT", "the graph has no output");
-  const lowered = lower(graph, layouts, activations);
-  const rowCount = (storage: Storage): number => (baseOf(storage).rows === "tokens" ? maxRows : maxLogitRows);
-  const memory = assignMemory(lowered, output, rowCount);
+  if (!output || output.rows === "tokens")
+    throw new HalfbyteError("ERR_ARGUMENT", "the graph has no output of selected rows");
+  const keptValues = findKept(graph, output, keep);
+  const lasting = new Set([...keptValues.values(), output]);
+  const lowered = lower(graph, layouts, activations, lasting);
+  const spaceOf = (value: Value): RowSpace => (value === output ? "logits" : value.rows);
+  const rowCount = (storage: Storage): number => (storage === output ? maxLogitRows : maxRows);
+  const memory = assignMemory(lowered, lasting, rowCount);
 
   const matrices: PlanMatrix[] = [];
   const matrixNumber = numbering((name: string) => {
@@ -84,7 +91,7 @@ export function compile(
     ...quantizedShape(value),
   });
   const build = (op: LoweredOp): PlanOp => {
-    const rows = rowsOf(op);
+    const rows = spaceOf(writtenBy(op));
     const sync = false;
     switch (op.op) {
       case "embed":
@@ -168,8 +175,22 @@ export function compile(
     maxRows,
     maxLogitRows,
     logits: row(output),
+    kept: [...keptValues].map(([name, value]) => ({ name, rows: spaceOf(value), buffer: row(value) })),
     vocabularySize: output.width,
   };
+}
+
+/** The values to keep, by name: those asked for, and what the output is made of where a matrix makes it. */
+function findKept(graph: Graph, output: Value, keep: readonly string[]): Map<string, Value> {
+  const kept = new Map<string, Value>();
+  const values = new Map(graph.ops.flatMap((op) => ("out" in op ? [[op.out.name, op.out] as const] : [])));
+  for (const name of keep) {
+    const value = values.get(name);
+    if (!value) throw new HalfbyteError("ERR_ARGUMENT", "no value of the graph has this name", { place: name });
+    kept.set(name, value);
+  }
+  for (const op of graph.ops) if (op.op === "linear" && op.out === output) kept.set(FINAL_HIDDEN, op.input);
+  return kept;
 }
 
 function embedding(
@@ -212,7 +233,11 @@ interface Memory {
   offsetOf(storage: Storage): number;
 }
 
-function assignMemory({ ops, sameMemory }: Lowered, output: Value, rowCount: (s: Storage) => number): Memory {
+function assignMemory(
+  { ops, sameMemory }: Lowered,
+  lasting: ReadonlySet<Value>,
+  rowCount: (s: Storage) => number,
+): Memory {
   const lifetimes = new Map<Storage, Lifetime>();
   const home = (storage: Storage): Storage => ("of" in storage ? storage : (sameMemory.get(storage) ?? storage));
   const touch = (storage: Storage, at: number): void => {
@@ -224,7 +249,7 @@ function assignMemory({ ops, sameMemory }: Lowered, output: Value, rowCount: (s:
   ops.forEach((op, at) => {
     for (const storage of touched(op)) touch(storage, at);
   });
-  touch(output, ops.length);
+  for (const value of lasting) touch(value, ops.length);
   const { offsets, bytes } = assignArena([...lifetimes.values()]);
   return { bytes, offsetOf: (storage) => offsets.get(lifetimes.get(home(storage))!)! };
 }
@@ -252,17 +277,13 @@ function touched(op: LoweredOp): Storage[] {
   }
 }
 
-function baseOf(storage: Storage): Value {
-  return "of" in storage ? storage.of : storage;
-}
-
-/** The rows an op works on: those of what it writes. */
-function rowsOf(op: LoweredOp): Value["rows"] {
-  if (op.op === "linear") return op.parts[0]!.out.rows;
-  if (op.op === "rope") return op.value.rows;
-  if (op.op === "store") return op.k.rows;
-  if (op.op === "quantize") return op.input.rows;
-  return op.out.rows;
+/** The value whose rows an op works on: what it writes, or what that is a form of. */
+function writtenBy(op: LoweredOp): Value {
+  if (op.op === "linear") return op.parts[0]!.out;
+  if (op.op === "rope") return op.value;
+  if (op.op === "store") return op.k;
+  if (op.op === "quantize") return op.input;
+  return op.out;
 }
 
 const roundUp = (bytes: number): number => Math.ceil(bytes / 64) * 64;

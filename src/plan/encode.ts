@@ -17,7 +17,7 @@ const OPCODE: Readonly<Record<PlanOp["op"], number>> = {
 
 const GATE = { silu: 0, "gelu-tanh": 1, "gelu-erf": 2 } as const;
 const PAIRING = { halves: 0, neighbours: 1 } as const;
-const ROWS = { tokens: 0, logits: 1 } as const;
+const ROWS = { tokens: 0, selected: 1, logits: 2 } as const;
 const FLOAT_KIND = { f32: 0, f16: 1, bf16: 2, "two-level-u8": 3, "two-level-i8": 4 } as const;
 
 /** Stands for an absent bias, residual or offset. */
@@ -35,7 +35,7 @@ const at = (buffer: RowBuffer | QuantizedBuffer): [number, number] => [buffer.of
 
 /**
  * The ops as int32 words, for executors that do not run TypeScript. Each record is
- * `opcode, words in the record, sync, rows (0 tokens, 1 logits), fields …`; a buffer is `offset, stride` in bytes, an f32 its bits.
+ * `opcode, words in the record, sync, rows (0 tokens, 1 selected, 2 logits), fields …`; a buffer is `offset, stride` in bytes, an f32 its bits.
  *
  * - embed: matrix, out, width, multiplier
  * - gather: in, out, width

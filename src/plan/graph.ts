@@ -1,15 +1,16 @@
 import type { RopeSpec } from "./rope-table.ts";
 
-/** A buffer of one f32 row per token (or per row that wants logits), before memory is assigned. */
+/** A buffer of one f32 row per token (or per selected row), before memory is assigned. */
 export interface Value {
   readonly id: number;
+  /** Its own in the graph: what `keep` and `read` go by. */
   readonly name: string;
   readonly width: number;
   readonly rows: RowSpace;
 }
 
-/** Rows of a step: all its tokens, or only those whose logits are asked for. */
-export type RowSpace = "tokens" | "logits";
+/** Rows of a step: all its tokens, those selected by `logitRows`, or those whose logits are computed (all selected, or none). */
+export type RowSpace = "tokens" | "selected" | "logits";
 
 export type GateKind = "silu" | "gelu-tanh" | "gelu-erf";
 
@@ -74,29 +75,37 @@ export class Graph {
   readonly ropeTables: RopeSpec[] = [];
   /** The value whose rows are the step's result. */
   output: Value | undefined;
+  /** Stands before the names of the values made from now on, for example "layers.3.". */
+  prefix = "";
   #values = 0;
+  readonly #names = new Set<string>();
 
+  /** A name that is taken gets a number. */
   #value(name: string, width: number, rows: RowSpace): Value {
-    return { id: this.#values++, name, width, rows };
+    const full = this.prefix + name;
+    let unique = full;
+    for (let i = 2; this.#names.has(unique); i++) unique = `${full}#${i}`;
+    this.#names.add(unique);
+    return { id: this.#values++, name: unique, width, rows };
   }
 
   /** Embedding rows of the step's token ids, each times `multiplier`. */
-  embed(weight: string, width: number, multiplier = 1): Value {
-    const out = this.#value("x", width, "tokens");
+  embed(weight: string, width: number, multiplier = 1, name = "embedding"): Value {
+    const out = this.#value(name, width, "tokens");
     this.ops.push({ op: "embed", out, weight, multiplier });
     return out;
   }
 
   /** The rows that want logits. */
-  gather(input: Value): Value {
-    const out = this.#value(input.name, input.width, "logits");
+  gather(input: Value, name = "selected"): Value {
+    const out = this.#value(name, input.width, "selected");
     this.ops.push({ op: "gather", input, out });
     return out;
   }
 
   /** RMS norm of the row, or of each of `heads` equal parts of it, times the weight vector. */
-  norm(input: Value, weight: string, eps: number, heads = 1): Value {
-    const out = this.#value(`norm(${input.name})`, input.width, input.rows);
+  norm(input: Value, weight: string, eps: number, heads = 1, name = "normed"): Value {
+    const out = this.#value(name, input.width, input.rows);
     this.ops.push({ op: "norm", input, out, weight, heads, eps });
     return out;
   }
@@ -121,7 +130,7 @@ export class Graph {
 
   /** Stores keys and values in the cache of a layer, then attends to all that its sequence has there. */
   attention(layer: number, q: Value, k: Value, v: Value, shape: AttentionShape): Value {
-    const out = this.#value("attention", shape.heads * shape.headSize, q.rows);
+    const out = this.#value("attended", shape.heads * shape.headSize, q.rows);
     this.ops.push({ op: "attention", layer, q, k, v, out, shape });
     return out;
   }
@@ -133,8 +142,8 @@ export class Graph {
     return out;
   }
 
-  add(a: Value, b: Value): Value {
-    const out = this.#value("x", a.width, a.rows);
+  add(a: Value, b: Value, name = "sum"): Value {
+    const out = this.#value(name, a.width, a.rows);
     this.ops.push({ op: "add", a, b, out });
     return out;
   }

@@ -37,15 +37,20 @@ export interface Lowered {
 }
 
 /**
- * Fuses and lowers a graph. Throws ERR_MISSING for a weight that `layouts` lacks and ERR_SHAPE where a weight does not
+ * Fuses and lowers a graph; values in `kept` stay what they are to the end. Throws ERR_MISSING for a weight that `layouts` lacks and ERR_SHAPE where a weight does not
  * fit its input and output.
  */
-export function lower(graph: Graph, layouts: ReadonlyMap<string, PackedLayout>, mode: ActivationMode): Lowered {
-  const { fused, sums } = findResidualSums(graph);
+export function lower(
+  graph: Graph,
+  layouts: ReadonlyMap<string, PackedLayout>,
+  mode: ActivationMode,
+  kept: ReadonlySet<Value>,
+): Lowered {
+  const { fused, sums } = findResidualSums(graph, kept);
   const ops: LoweredOp[] = [];
   const sameMemory = new Map<Value, Value>();
   const quantized = new Map<string, QuantizedValue>();
-  const lastUse = lastUses(graph);
+  const lastUse = lastUses(graph, kept);
 
   const fuse = (out: Value): { out: Value; residual: Value | undefined } => {
     const sum = sums.get(out);
@@ -65,8 +70,8 @@ export function lower(graph: Graph, layouts: ReadonlyMap<string, PackedLayout>, 
       const { input, run } = linearInput(op.input, layout, mode, quantized, ops);
       const part: LoweredPart = { weight: op.weight, bias: op.bias, run, ...fuse(op.out) };
       const previous = ops.at(-1);
-      if (previous?.op === "linear" && previous.input === input && !dependsOn(part, previous.parts))
-        previous.parts.push(part);
+      const joins = previous?.op === "linear" && previous.input === input && part.out !== graph.output;
+      if (joins && !dependsOn(part, previous.parts)) previous.parts.push(part);
       else ops.push({ op: "linear", input, parts: [part] });
     } else ops.push(op);
   }
@@ -127,7 +132,10 @@ interface ResidualSum {
 }
 
 /** Additions of a linear's or norm's only-once-used result: done where that result is made. */
-function findResidualSums(graph: Graph): { fused: Set<GraphOp>; sums: Map<Value, ResidualSum> } {
+function findResidualSums(
+  graph: Graph,
+  kept: ReadonlySet<Value>,
+): { fused: Set<GraphOp>; sums: Map<Value, ResidualSum> } {
   const uses = new Map<Value, number>();
   for (const op of graph.ops) for (const value of inputs(op)) uses.set(value, (uses.get(value) ?? 0) + 1);
   const madeAt = new Map<Value, number>();
@@ -145,7 +153,8 @@ function findResidualSums(graph: Graph): { fused: Set<GraphOp>; sums: Map<Value,
     ] as const) {
       const made = madeAt.get(value) ?? -1;
       const maker = graph.ops[made];
-      const fusible = (maker?.op === "linear" || maker?.op === "norm") && uses.get(value) === 1;
+      const once = uses.get(value) === 1 && !kept.has(value);
+      const fusible = (maker?.op === "linear" || maker?.op === "norm") && once;
       const readBetween = graph.ops.slice(made + 1, at).some((other) => inputs(other).includes(residual));
       if (!fusible || readBetween || (madeAt.get(residual) ?? -1) > made) continue;
       fused.add(op);
@@ -157,12 +166,12 @@ function findResidualSums(graph: Graph): { fused: Set<GraphOp>; sums: Map<Value,
   return { fused, sums };
 }
 
-function lastUses(graph: Graph): Map<Value, number> {
+function lastUses(graph: Graph, kept: ReadonlySet<Value>): Map<Value, number> {
   const last = new Map<Value, number>();
   graph.ops.forEach((op, at) => {
     for (const value of inputs(op)) last.set(value, at);
   });
-  if (graph.output) last.set(graph.output, graph.ops.length);
+  for (const value of kept) last.set(value, graph.ops.length);
   return last;
 }
 

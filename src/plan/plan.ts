@@ -135,6 +135,16 @@ export interface PlanMatrix {
   readonly layout: PackedLayout;
 }
 
+/** The name under which every plan keeps what its output matrix multiplies: the residual stream after the last norm. */
+export const FINAL_HIDDEN = "hidden";
+
+/** A value whose rows stay where they are until the next step. */
+export interface KeptRows {
+  readonly name: string;
+  readonly rows: RowSpace;
+  readonly buffer: RowBuffer;
+}
+
 /** A model's step, compiled: what every executor runs. See docs/design.md. */
 export interface Plan {
   readonly activations: ActivationMode;
@@ -146,8 +156,9 @@ export interface Plan {
   readonly arenaBytes: number;
   /** Tokens one step can take. */
   readonly maxRows: number;
-  /** Rows of logits one step can give. */
+  /** Rows of logits one step can give; without logits it can select as many rows as it has tokens. */
   readonly maxLogitRows: number;
   readonly logits: RowBuffer;
+  readonly kept: readonly KeptRows[];
   readonly vocabularySize: number;
 }

@@ -41,7 +41,7 @@ function conflict(a: Access, b: Access): boolean {
 function accesses(op: PlanOp, maxRows: number, maxLogitRows: number): Access[] {
   const list: Access[] = [];
   const add = (buffer: RowBuffer | QuantizedBuffer, write: boolean, partition: Partition, rows: RowSpace): void => {
-    const bytes = buffer.stride * (rows === "tokens" ? maxRows : maxLogitRows);
+    const bytes = buffer.stride * (rows === "logits" ? maxLogitRows : maxRows);
     list.push({ from: buffer.offset, to: buffer.offset + bytes, stride: buffer.stride, write, partition });
   };
   const { rows } = op;

@@ -27,7 +27,9 @@ export interface Addon {
     blocks: Int32Array,
     logitRows: Int32Array,
     angles: Float32Array,
+    logitCount: number,
   ): Promise<boolean>;
+  read(handle: Handle, offset: number, bytes: number): ArrayBuffer;
   canPack(ggmlType: number): boolean;
   pack(
     handle: Handle,

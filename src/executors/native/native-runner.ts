@@ -4,6 +4,7 @@ import type { Plan } from "../../plan/plan.ts";
 import { RopeTable } from "../../plan/rope-table.ts";
 import { checkBatch } from "../check-batch.ts";
 import type { ExecutorInfo, LoadOptions, PlanRunner, RunnerMemory, StepBatch, WeightSet } from "../executor.ts";
+import { KeptValues, rowCounts } from "../kept-rows.ts";
 import { type Addon, calling, type Handle } from "./addon.ts";
 import { loadWeights } from "./load-weights.ts";
 
@@ -49,6 +50,7 @@ class NativeRunner implements PlanRunner {
   readonly #handle: Handle;
   readonly #ropeTables: readonly RopeTable[];
   readonly #logits: Float32Array;
+  readonly #kept: KeptValues;
   #blocks = 0;
   #cacheBytes = 0;
   #running: Promise<boolean> | undefined;
@@ -59,6 +61,7 @@ class NativeRunner implements PlanRunner {
     this.executor = executor;
     this.#addon = addon;
     this.#handle = handle;
+    this.#kept = new KeptValues(plan);
     this.#ropeTables = plan.ropeTables.map((spec) => new RopeTable(spec));
     const { offset, stride } = plan.logits;
     this.#logits = new Float32Array(calling(() => addon.logits(handle, offset, stride * plan.maxLogitRows)));
@@ -81,14 +84,25 @@ class NativeRunner implements PlanRunner {
     checkBatch(this.plan, batch, this.#blocks);
     const { segments, blocks } = flatSegments(batch);
     const { tokenIds, logitRows } = batch;
+    const counts = rowCounts(batch);
     const running = calling(() =>
-      this.#addon.step(this.#handle, tokenIds, segments, blocks, logitRows, this.#angles(batch)),
+      this.#addon.step(this.#handle, tokenIds, segments, blocks, logitRows, this.#angles(batch), counts.logits),
     );
+    this.#kept.began();
     this.#running = running;
     const whole = await running;
     this.#running = undefined;
     if (!whole) throw disposedError();
-    return this.#logitsOf(logitRows.length);
+    this.#kept.ended(counts);
+    return this.#logitsOf(counts.logits);
+  }
+
+  read(name: string): Float32Array {
+    if (this.#disposed) throw disposedError();
+    return this.#kept.read(
+      name,
+      (offset, width) => new Float32Array(calling(() => this.#addon.read(this.#handle, offset, width * 4))),
+    );
   }
 
   dispose(): Promise<void> {

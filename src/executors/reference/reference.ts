@@ -16,6 +16,7 @@ import type {
   StepBatch,
   WeightSet,
 } from "../executor.ts";
+import { KeptValues, rowCounts } from "../kept-rows.ts";
 import { attendHead, type CachedNumber } from "./attention.ts";
 import { floatOutput, type QuantizedRows, quantizedOutput } from "./linear.ts";
 import { gateRow, quantizeRow, rmsNorm, ropeHead } from "./row-ops.ts";
@@ -51,6 +52,7 @@ class ReferenceRunner implements PlanRunner {
   readonly #vectors: readonly Float32Array[];
   readonly #ropeTables: readonly RopeTable[];
   readonly #arena: ArrayBuffer;
+  readonly #kept: KeptValues;
   #cache: Float32Array | Uint16Array = new Uint16Array(0);
   #blocks = 0;
   #disposed = false;
@@ -61,6 +63,7 @@ class ReferenceRunner implements PlanRunner {
     this.#vectors = vectors;
     this.#ropeTables = plan.ropeTables.map((spec) => new RopeTable(spec));
     this.#arena = new ArrayBuffer(plan.arenaBytes);
+    this.#kept = new KeptValues(plan);
   }
 
   get memory(): RunnerMemory {
@@ -79,16 +82,20 @@ class ReferenceRunner implements PlanRunner {
   }
 
   async step(batch: StepBatch): Promise<Float32Array> {
-    if (this.#disposed) throw new HalfbyteError("ERR_DISPOSED", "the model was disposed");
+    if (this.#disposed) throw disposedError();
     checkBatch(this.plan, batch, this.#blocks);
-    for (const op of this.plan.ops) {
-      const rows = op.rows === "tokens" ? batch.tokenIds.length : batch.logitRows.length;
-      this.#run(op, rows, batch);
-    }
+    const counts = rowCounts(batch);
+    for (const op of this.plan.ops) this.#run(op, counts[op.rows], batch);
+    this.#kept.ended(counts);
     const { logits, vocabularySize } = this.plan;
-    const out = new Float32Array(batch.logitRows.length * vocabularySize);
-    for (let m = 0; m < batch.logitRows.length; m++) out.set(this.#row(logits, m), m * vocabularySize);
+    const out = new Float32Array(counts.logits * vocabularySize);
+    for (let m = 0; m < counts.logits; m++) out.set(this.#row(logits, m), m * vocabularySize);
     return out;
+  }
+
+  read(name: string): Float32Array {
+    if (this.#disposed) throw disposedError();
+    return this.#kept.read(name, (offset, width) => new Float32Array(this.#arena, offset, width));
   }
 
   async dispose(): Promise<void> {
@@ -251,6 +258,10 @@ class ReferenceRunner implements PlanRunner {
   #cacheWrite(index: number, value: number): void {
     this.#cache[index] = this.plan.cache.type === "f32" ? value : f32ToF16(value);
   }
+}
+
+function disposedError(): HalfbyteError {
+  return new HalfbyteError("ERR_DISPOSED", "the model was disposed");
 }
 
 function positionOf(batch: StepBatch, row: number): number {

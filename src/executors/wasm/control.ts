@@ -19,6 +19,7 @@ export const CONTROL = {
   pieceCount: 188,
   tokenCount: 192,
   logitCount: 196,
+  selectedCount: 200,
   cache: 204,
   cacheChunkBytes: 208,
   cacheHeadBytes: 212,

@@ -52,7 +52,7 @@ export function mapMemory(plan: Plan, threads: number): MemoryMap {
     claims: take(plan.ops.length * threads * 4),
     claimWords: plan.ops.length * threads,
     tokenIds: take(maxRows * 4),
-    logitRows: take(plan.maxLogitRows * 4),
+    logitRows: take(maxRows * 4),
     positions: take(maxRows * 4),
     blockTables: take(maxRows * 4),
     pieces: take(maxRows * PIECE_WORDS * 4),

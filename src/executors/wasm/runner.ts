@@ -4,6 +4,7 @@ import { BLOCK_TOKENS, type Plan } from "../../plan/plan.ts";
 import { RopeTable } from "../../plan/rope-table.ts";
 import { checkBatch } from "../check-batch.ts";
 import type { ExecutorInfo, PlanRunner, RunnerMemory, StepBatch } from "../executor.ts";
+import { KeptValues, type RowCounts, rowCounts } from "../kept-rows.ts";
 import type { ComputePool } from "./compute-pool.ts";
 import type { KernelMemory } from "./kernel-memory.ts";
 import { alignUp, CACHE_CHUNK_BLOCKS, type MemoryMap, PIECE_WORDS, setControl } from "./memory-map.ts";
@@ -25,6 +26,7 @@ export class WasmRunner implements PlanRunner {
   readonly #ropeTables: readonly RopeTable[];
   /** Heads that share a key-value head, at most. */
   readonly #group: number;
+  readonly #kept: KeptValues;
   #blocks = 0;
   #logits = new Float32Array(0);
   #stepping = false;
@@ -36,6 +38,7 @@ export class WasmRunner implements PlanRunner {
     this.#memory = memory;
     this.#map = map;
     this.#pool = pool;
+    this.#kept = new KeptValues(plan);
     this.#ropeTables = plan.ropeTables.map((spec) => new RopeTable(spec));
     this.#group = Math.max(1, ...plan.ops.map((op) => (op.op === "attention" ? op.heads / op.kvHeads : 1)));
   }
@@ -62,13 +65,25 @@ export class WasmRunner implements PlanRunner {
     if (this.#stepping) throw new HalfbyteError("ERR_ARGUMENT", "a step is under way; steps go one at a time");
     checkBatch(this.plan, batch, this.#blocks);
     this.#stepping = true;
+    this.#kept.began();
     try {
-      this.#prepare(batch);
+      const counts = rowCounts(batch);
+      this.#prepare(batch, counts);
       await this.#pool.run("step");
-      return this.#copyLogits(batch.logitRows.length);
+      this.#kept.ended(counts);
+      return this.#copyLogits(counts.logits);
     } finally {
       this.#stepping = false;
     }
+  }
+
+  read(name: string): Float32Array {
+    if (this.#disposed) throw disposed();
+    const { arena } = this.#map;
+    const { floats } = this.#memory;
+    return this.#kept.read(name, (offset, width) =>
+      floats.subarray((arena + offset) / 4, (arena + offset) / 4 + width),
+    );
   }
 
   async dispose(): Promise<void> {
@@ -76,7 +91,7 @@ export class WasmRunner implements PlanRunner {
     await this.#pool.dispose();
   }
 
-  #prepare(batch: StepBatch): void {
+  #prepare(batch: StepBatch, counts: RowCounts): void {
     const map = this.#map;
     const longest = Math.max(...batch.segments.map(({ position, rows }) => position + rows));
     // A claim keeps a row of scores for each head and row, rounded up to blocks, and 16 numbers more.
@@ -97,8 +112,9 @@ export class WasmRunner implements PlanRunner {
     words.set(batch.logitRows, map.logitRows / 4);
     const pieceCount = this.#writeSegments(batch, tables, pieceRows);
     setControl(this.#memory, {
-      tokenCount: batch.tokenIds.length,
-      logitCount: batch.logitRows.length,
+      tokenCount: counts.tokens,
+      selectedCount: counts.selected,
+      logitCount: counts.logits,
       cache,
       pieceCount,
       scratch,
