@@ -1,0 +1,254 @@
+import { describe, expect, it } from "vitest";
+import { type MatrixKind, randomMatrix } from "../../test/encodings.ts";
+import { seededRandom } from "../../test/mutate.ts";
+import { filesOf, openFiles } from "../../test/quantized-folder.ts";
+import { encodeAwq } from "../formats/encodings/awq.ts";
+import { encodeCompressed, encodeIntQuantized } from "../formats/encodings/compressed-tensors.ts";
+import { encodeCpuInt4 } from "../formats/encodings/cpu-int4.ts";
+import type { OrderedMatrix } from "../formats/encodings/form.ts";
+import { encodeGptq } from "../formats/encodings/gptq.ts";
+import { newTensor, type Tensor } from "../formats/encodings/tensors.ts";
+import { type OpenModel, openModel } from "../models/open-model.ts";
+import type { MatrixSource } from "../weights/matrix-source.ts";
+import { matrixRowToFloat } from "../weights/unpack.ts";
+import { type ModelShard, modelShard } from "./model-shard.ts";
+
+const SIZES = { hidden: 64, heads: 6, kvHeads: 2, headSize: 16, inner: 160, vocabulary: 72 };
+const LAYER = "model.layers.0";
+const DOWN = `${LAYER}.mlp.down_proj.weight`;
+
+type Encode = (ordered: OrderedMatrix) => object;
+
+const float: Encode = ({ matrix }) => {
+  const values = new Float32Array(matrix.N * matrix.K);
+  for (let n = 0; n < matrix.N; n++) matrixRowToFloat(matrix, n, values.subarray(n * matrix.K, (n + 1) * matrix.K));
+  return { weight: newTensor("F32", [matrix.N, matrix.K], values) };
+};
+const FOUR: MatrixKind = { bits: 4, scale: "bf16", scaleBits: 4, zeros: "middle" };
+const ANY: MatrixKind = { ...FOUR, zeros: "any" };
+const EIGHT: MatrixKind = { ...ANY, bits: 8 };
+
+interface Encoding {
+  readonly kind: MatrixKind;
+  readonly encode: Encode;
+  /** Whether the feed-forward matrices have an order of inputs. */
+  readonly order?: boolean;
+}
+
+const ENCODINGS: Record<string, Encoding> = {
+  floats: { kind: FOUR, encode: float },
+  cpu_int4: { kind: { ...FOUR, offsets: true }, encode: ({ matrix }) => encodeCpuInt4(matrix) },
+  "GPTQ v1": { kind: FOUR, encode: (m) => encodeGptq(m, "v1") },
+  "GPTQ, 8 bits": { kind: { ...EIGHT, zeros: "middle" }, encode: (m) => encodeGptq(m, "v2") },
+  "GPTQ with act-order": { kind: FOUR, encode: (m) => encodeGptq(m, "v1"), order: true },
+  AWQ: { kind: ANY, encode: ({ matrix }) => encodeAwq(matrix) },
+  "pack-quantized": { kind: ANY, encode: (m) => encodeCompressed(m) },
+  "pack-quantized, 8 bits": { kind: EIGHT, encode: (m) => encodeCompressed(m) },
+  "pack-quantized with actorder": { kind: FOUR, encode: (m) => encodeCompressed(m), order: true },
+  "int-quantized": { kind: EIGHT, encode: ({ matrix }) => encodeIntQuantized(matrix) },
+};
+
+async function openLlama({ kind, encode, order }: Encoding, perOutput = false): Promise<OpenModel> {
+  const { hidden, heads, kvHeads, headSize, inner, vocabulary } = SIZES;
+  const tensors = new Map<string, Tensor>();
+  const put = (name: string, N: number, K: number, ordered = false): void => {
+    const groupSize = perOutput ? K : 32;
+    const matrix = randomMatrix(tensors.size + 1, N, K, groupSize, { ...kind, order: ordered && order === true });
+    for (const [end, tensor] of Object.entries(encode(matrix))) tensors.set(`${name}.${end}`, tensor as Tensor);
+  };
+  const vector = (name: string, length: number): void => {
+    tensors.set(
+      name,
+      newTensor(
+        "F32",
+        [length],
+        Float32Array.from({ length }, (_, i) => i + 1),
+      ),
+    );
+  };
+  put("model.embed_tokens", vocabulary, hidden);
+  put("lm_head", vocabulary, hidden, true);
+  vector("model.norm.weight", hidden);
+  vector(`${LAYER}.input_layernorm.weight`, hidden);
+  vector(`${LAYER}.post_attention_layernorm.weight`, hidden);
+  for (const [part, N] of Object.entries({ q: heads, k: kvHeads, v: kvHeads })) {
+    put(`${LAYER}.self_attn.${part}_proj`, N * headSize, hidden, true);
+    vector(`${LAYER}.self_attn.${part}_proj.bias`, N * headSize);
+  }
+  put(`${LAYER}.self_attn.o_proj`, hidden, heads * headSize);
+  vector(`${LAYER}.self_attn.o_proj.bias`, hidden);
+  put(`${LAYER}.mlp.gate_proj`, inner, hidden, true);
+  put(`${LAYER}.mlp.up_proj`, inner, hidden, true);
+  put(`${LAYER}.mlp.down_proj`, hidden, inner, true);
+  const config = {
+    model_type: "llama",
+    hidden_size: hidden,
+    intermediate_size: inner,
+    num_hidden_layers: 1,
+    num_attention_heads: heads,
+    num_key_value_heads: kvHeads,
+    head_dim: headSize,
+    vocab_size: vocabulary,
+    max_position_embeddings: 128,
+    attention_bias: true,
+  };
+  return openModel(await openFiles(filesOf({ config, tensors, json: {} })));
+}
+
+/** All weights, [N][K], each at its input. */
+async function weightsOf({ N, K, inputOrder, readRows }: MatrixSource): Promise<Float32Array[]> {
+  const out: Float32Array[] = [];
+  // In pieces, as executors read.
+  for (let first = 0; first < N; first += 16) {
+    const rows = await readRows(first, Math.min(16, N - first));
+    for (let n = 0; n < rows.N; n++) {
+      const columns = new Float32Array(K);
+      matrixRowToFloat(rows, n, columns);
+      const row = new Float32Array(K);
+      columns.forEach((w, j) => {
+        row[inputOrder ? inputOrder[j]! : j] = w;
+      });
+      out.push(row);
+    }
+  }
+  return out;
+}
+
+const RANKS = [1, 2, 3, 4, 5, 6];
+const shardsOf = (model: OpenModel, of: number): ModelShard[] =>
+  Array.from({ length: of }, (_, rank) => modelShard(model, { rank, of }));
+
+describe.each(Object.entries(ENCODINGS))("shards of a model as %s", (_, encoding) => {
+  it.each(RANKS)("%i together hold every weight once, and keys and values where they are read", async (of) => {
+    const model = await openLlama(encoding);
+    const shards = shardsOf(model, of);
+    for (const name of model.weights.layouts.keys()) {
+      const truth = await weightsOf(model.weights.matrix(name));
+      const times = truth.map((row) => new Uint8Array(row.length));
+      for (const shard of shards) {
+        const { parallel, first, end, taken, total } = shard.tensors.get(name)!;
+        const source = shard.matrix(name);
+        expect(parallel === "row" ? source.K : source.N).toBe(end - first);
+        expect(total).toBe(parallel === "row" ? truth[0]!.length : truth.length);
+        const at = (i: number): number => (taken ? taken[i]! : first + i);
+        (await weightsOf(source)).forEach((row, n) => {
+          row.forEach((w, k) => {
+            const [N, K] = parallel === "row" ? [n, at(k)] : [at(n), k];
+            if (w !== truth[N]![K]!) expect.fail(`${name}[${N}, ${K}] is ${w}, not ${truth[N]![K]}`);
+            times[N]![K]!++;
+          });
+        });
+      }
+      const most = /[kv]_proj/.test(name) ? Math.ceil(of / Math.min(of, SIZES.kvHeads)) : 1;
+      for (const row of times) for (const count of row) if (count < 1 || count > most) expect.fail(`${name}: ${count}`);
+    }
+  });
+
+  it.each(RANKS)("%i add up to what the whole gives, through feed-forward and attention's output", async (of) => {
+    const model = await openLlama(encoding);
+    const random = seededRandom(of);
+    const integers = (length: number): number[] => Array.from({ length }, () => Math.floor(random() * 15) - 7);
+    const x = integers(SIZES.hidden);
+    const attended = integers(SIZES.heads * SIZES.headSize);
+    const run = async (
+      source: { matrix(name: string): MatrixSource },
+      heads: readonly number[],
+    ): Promise<number[][]> => {
+      const gate = times(await weightsOf(source.matrix(`${LAYER}.mlp.gate_proj.weight`)), x);
+      return [
+        times(await weightsOf(source.matrix(DOWN)), gate),
+        times(await weightsOf(source.matrix(`${LAYER}.self_attn.o_proj.weight`)), heads),
+      ];
+    };
+    const sums = [new Array<number>(SIZES.hidden).fill(0), new Array<number>(SIZES.hidden).fill(0)];
+    for (const shard of shardsOf(model, of)) {
+      const { first, end } = shard.share.heads;
+      const parts = await run(shard, attended.slice(first * SIZES.headSize, end * SIZES.headSize));
+      for (const [i, part] of parts.entries()) for (const [n, value] of part.entries()) sums[i]![n]! += value;
+    }
+    expect(sums).toEqual(await run(model.weights, attended));
+  });
+});
+
+/** In f64: weights are some 10 bits and inputs integers, so that every sum is exact, whatever its order. */
+function times(weights: readonly Float32Array[], x: readonly number[]): number[] {
+  return weights.map((row) => row.reduce((sum, w, k) => sum + w * x[k]!, 0));
+}
+
+describe("a shard", () => {
+  it("has one scale for each output where there was one, in every rank", async () => {
+    const model = await openLlama(ENCODINGS["pack-quantized"]!, true);
+    for (const shard of shardsOf(model, 4)) {
+      const { like, K } = shard.matrix(DOWN);
+      expect(like).toMatchObject({ kind: "quantized", groupSize: K });
+    }
+  });
+
+  it("has biases of what it gives alone, and those of sums in rank 0 only", async () => {
+    const model = await openLlama(ENCODINGS.floats!);
+    const [first, second] = shardsOf(model, 2);
+    const [q, o] = [`${LAYER}.self_attn.q_proj.bias`, `${LAYER}.self_attn.o_proj.bias`];
+    expect([...(await second!.vector(q))]).toEqual(Array.from({ length: 48 }, (_, i) => 49 + i));
+    expect((await first!.vector(o)).length).toBe(64);
+    expect(second!.tensors.has(o)).toBe(false);
+    await expect(second!.vector(o)).rejects.toMatchObject({ code: "ERR_MISSING" });
+    expect(await second!.vector("model.norm.weight")).toEqual(await first!.vector("model.norm.weight"));
+    expect(() => second!.matrix("nothing")).toThrow(/no such tensor/);
+  });
+
+  it("cuts where groups end, and says what of the whole it has", async () => {
+    const model = await openLlama(ENCODINGS.cpu_int4!);
+    expect(shardsOf(model, 3).map(({ share }) => share)).toEqual([
+      {
+        rank: 0,
+        of: 3,
+        heads: { first: 0, end: 2 },
+        kvHeads: { first: 0, end: 1 },
+        inner: { first: 0, end: 64 },
+        vocabulary: { first: 0, end: 32 },
+      },
+      {
+        rank: 1,
+        of: 3,
+        heads: { first: 2, end: 3 },
+        kvHeads: { first: 0, end: 1 },
+        inner: { first: 64, end: 128 },
+        vocabulary: { first: 32, end: 64 },
+      },
+      {
+        rank: 2,
+        of: 3,
+        heads: { first: 3, end: 6 },
+        kvHeads: { first: 1, end: 2 },
+        inner: { first: 128, end: 160 },
+        vocabulary: { first: 64, end: 72 },
+      },
+    ]);
+  });
+
+  it.each([
+    [{ rank: 2, of: 2 }, "ERR_ARGUMENT", /shard.rank: .*0 to 1, got 2/],
+    [{ rank: 0, of: 0 }, "ERR_ARGUMENT", /shard.of/],
+    [{ rank: 0.5, of: 2 }, "ERR_ARGUMENT", /shard.rank/],
+    [{ rank: 0, of: 7 }, "ERR_UNSUPPORTED", /too few heads.*at most 6 ranks.*got 7/],
+  ])("%j is refused", async (shard, code, message) => {
+    const model = await openLlama(ENCODINGS.floats!);
+    expect(() => modelShard(model, shard)).toThrow(
+      expect.objectContaining({ code, message: expect.stringMatching(message) }),
+    );
+  });
+
+  it("is refused where heads of several ranks share a group of inputs", async () => {
+    const all: Encoding = {
+      ...ENCODINGS["GPTQ with act-order"]!,
+      encode: (m) =>
+        encodeGptq(
+          m.matrix.K === 96 ? { ...m, inputOrder: Int32Array.from({ length: 96 }, (_, j) => (j * 5) % 96) } : m,
+          "v1",
+        ),
+    };
+    const model = await openLlama(all);
+    expect(() => modelShard(model, { rank: 0, of: 1 })).not.toThrow();
+    expect(() => modelShard(model, { rank: 0, of: 2 })).toThrow(/o_proj.*share a group.*act-order.*without act-order/);
+  });
+});
