@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
+import { addEvaluateCommands } from "./evaluate-commands.ts";
 import { integerFrom } from "./number-arguments.ts";
 import { addExecutorOptions, addRunOptions, type RunOptions } from "./run-options.ts";
 
@@ -102,6 +103,8 @@ export function createProgram(interrupt: AbortSignal): Command {
     .option("--verbose", "show stacks of errors")
     .addHelpText("after", example("halfbyte inspect smollm2", "halfbyte inspect ./model.gguf --tensors"))
     .action(async (model, options) => (await import("./inspect.ts")).inspect(model, options, interrupt));
+
+  addEvaluateCommands(program, interrupt);
 
   program
     .command("doctor")

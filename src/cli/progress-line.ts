@@ -10,10 +10,11 @@ const MIN_RATE_MS = 500;
 
 const ERASE_LINE = "\r\x1b[2K";
 
-/** Progress in bytes: a bar on one line of a terminal, elsewhere a few lines. */
+/** Progress, in bytes unless `format` says otherwise: a bar on one line of a terminal, elsewhere a few lines. */
 export class ProgressLine {
   readonly #stream: OutputStream;
   readonly #now: () => number;
+  readonly #format: (amount: number) => string;
   #label: string | undefined;
   #startedAt = 0;
   #firstDone = 0;
@@ -21,9 +22,14 @@ export class ProgressLine {
   #shownPart = 0;
   #onScreen = false;
 
-  constructor(stream: OutputStream, now: () => number = () => performance.now()) {
+  constructor(
+    stream: OutputStream,
+    now: () => number = () => performance.now(),
+    format: (amount: number) => string = formatBytes,
+  ) {
     this.#stream = stream;
     this.#now = now;
+    this.#format = format;
   }
 
   /** Shows how far `label` is; a new label begins a new bar. */
@@ -43,7 +49,7 @@ export class ProgressLine {
       return;
     }
     const part = total ? done / total : 0;
-    if (isNew) this.#stream.write(`${label}${total ? `: ${formatBytes(total)}` : ""}\n`);
+    if (isNew) this.#stream.write(`${label}${total ? `: ${this.#format(total)}` : ""}\n`);
     else if (part - this.#shownPart >= STEP_WITHOUT_TERMINAL) this.#stream.write(`${label}: ${percent(part)}\n`);
     else return;
     this.#shownPart = part;
@@ -64,12 +70,12 @@ export class ProgressLine {
   }
 
   #line(label: string, done: number, total: number | undefined, now: number): string {
-    if (!total) return done ? `${label}  ${formatBytes(done)}` : label;
+    if (!total) return done ? `${label}  ${this.#format(done)}` : label;
     const part = Math.min(1, done / total);
     const filled = Math.floor(part * BAR_WIDTH);
     const bar = `[${"#".repeat(filled)}${".".repeat(BAR_WIDTH - filled)}]`;
     // The label comes last: sources have long names, and what does not fit is cut.
-    return `${bar} ${percent(part).padStart(5)}  ${formatBytes(done)} of ${formatBytes(total)}${this.#rate(done, total, now)}  ${label}`;
+    return `${bar} ${percent(part).padStart(5)}  ${this.#format(done)} of ${this.#format(total)}${this.#rate(done, total, now)}  ${label}`;
   }
 
   #rate(done: number, total: number, now: number): string {
@@ -77,7 +83,7 @@ export class ProgressLine {
     if (elapsed < MIN_RATE_MS || done <= this.#firstDone) return "";
     const perMs = (done - this.#firstDone) / elapsed;
     const left = done < total ? `, ${formatDuration((total - done) / perMs)} left` : "";
-    return `  ${formatBytes(perMs * 1000)}/s${left}`;
+    return `  ${this.#format(perMs * 1000)}/s${left}`;
   }
 }
 

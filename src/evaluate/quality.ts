@@ -62,7 +62,7 @@ export async function compareWithTruth(
     total += all - logits[ids[position + 1]!]!;
     truthTotal += truth.negativeLogProbabilities[position]!;
   };
-  await forEachPosition(runner, ids, visit, { ...options, window: ids.length });
+  await forEachPosition(runner, ids, visit, options);
   return {
     positions: ids.length,
     perplexity: exp64(total / (ids.length - 1)),

@@ -5,7 +5,6 @@ import type { PlanRunner, StepBatch } from "../executors/executor.ts";
 import { referenceExecutor } from "../executors/reference/reference.ts";
 import { memorySource } from "../formats/memory-source.ts";
 import { greedyContinuation } from "./greedy.ts";
-import { perplexity } from "./perplexity.ts";
 import { compareWithTruth, type Truth } from "./quality.ts";
 import { readTruth } from "./read-truth.ts";
 
@@ -80,18 +79,6 @@ describe("comparison with a truth", () => {
     const gap = truth.topLogProbabilities[6]! - truth.topLogProbabilities[7]!;
     expect(disagreements).toEqual([{ position: 2, gap }]);
     expect(topOneAgreement).toBeCloseTo(1 - 1 / ids.length, 10);
-  });
-});
-
-describe("perplexity", () => {
-  it("starts anew at each window", async () => {
-    const runner = await randomRunner({ maxRows: 4, maxLogitRows: 2 });
-    const whole = await perplexity(runner, ids.subarray(0, 4));
-    const second = await perplexity(runner, ids.subarray(4, 8));
-    const both = await perplexity(runner, ids.subarray(0, 8), { window: 4 });
-    expect(both.tokens).toBe(6);
-    expect(both.perplexity).toBeCloseTo(Math.sqrt(whole.perplexity * second.perplexity), 6);
-    await expect(perplexity(runner, ids, { window: 1 })).rejects.toMatchObject({ code: "ERR_ARGUMENT" });
   });
 });
 
