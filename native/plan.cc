@@ -230,6 +230,16 @@ Op decodeOp(int opcode, Reader in, const PlanLimits& limits, std::span<const Mat
       op.what = a;
       break;
     }
+    case 11: {
+      ReorderOp r;
+      r.in = in.buffer();
+      r.out = in.buffer();
+      const int width = in.positive("width");
+      for (int j = 0; j < width; j++) r.order.push_back(in.below(width, "input"));
+      for (const Buffer& b : {r.in, r.out}) in.checkF32(b, width);
+      op.what = std::move(r);
+      break;
+    }
     default:
       refuse("unknown op " + std::to_string(opcode));
   }

@@ -33,6 +33,11 @@ struct NormOp {
   float eps;
   Buffer residual;
 };
+struct ReorderOp {
+  Buffer in, out;
+  /** out[j] = in[order[j]]. */
+  std::vector<int> order;
+};
 struct QuantizeOp {
   Buffer in, out;
   QuantizedShape shape;
@@ -84,7 +89,7 @@ constexpr size_t kRowSpaces = 3;
 struct Op {
   bool sync;
   RowSpace rows;
-  std::variant<EmbedOp, GatherOp, NormOp, QuantizeOp, LinearOp, RopeOp, StoreOp, AttentionOp, GateOp, AddOp> what;
+  std::variant<EmbedOp, GatherOp, NormOp, QuantizeOp, LinearOp, RopeOp, StoreOp, AttentionOp, GateOp, AddOp, ReorderOp> what;
 };
 
 /** What the words may refer to. */

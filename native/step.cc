@@ -168,6 +168,11 @@ void Step::runRow(const Op& op, int m) const {
               kernels.norm({rowsOf(n.in).f32(m) + at, memory_.vectors[n.vector].data(),
                             residual ? residual + at : nullptr, rowsOf(n.out).f32(m) + at, size, n.eps});
           },
+          [&](const ReorderOp& r) {
+            const float* x = rowsOf(r.in).f32(m);
+            float* y = rowsOf(r.out).f32(m);
+            for (const int from : r.order) *y++ = x[from];
+          },
           [&](const QuantizeOp& q) { kernels.quantize(rowsOf(q.in).f32(m), rowsOf(q.out).bytes(m), q.shape); },
           [&](const RopeOp& r) {
             const float* angles = input_.angles.data() + anglesAt_[r.table] + static_cast<size_t>(m) * r.rotary;

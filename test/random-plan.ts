@@ -246,7 +246,17 @@ export function randomModel({
     vocabulary,
     "logits",
   );
-  const layouts = new Map<string, PackedLayout>([...matrices].map(([name, m]) => [name, packedLayout(m, m.N, name)]));
+  const orders = new Random(seed + 1);
+  const layouts = new Map<string, PackedLayout>(
+    [...matrices].map(([name, m]) => {
+      const ordered = m.kind === "quantized" && name !== "embedding" && orders.below(3) === 0;
+      // Two orders at most for all matrices of so many inputs: some share one, others stand beside each other with two.
+      return [
+        name,
+        packedLayout(m, m.N, name, ordered ? randomOrder(new Random(m.K + orders.below(2)), m.K) : undefined),
+      ];
+    }),
+  );
   const lengths = new Map([...vectors].map(([name, v]) => [name, v.length]));
   const weights: WeightSet = {
     matrix: (name) => sourceOf(name, matrices.get(name)!),
@@ -254,6 +264,15 @@ export function randomModel({
   };
   const keep = keepAll ? graph.ops.flatMap((op) => ("out" in op ? [op.out.name] : [])) : [];
   return { plan: compile(graph, layouts, lengths, { keep, ...options }), weights, matrices };
+}
+
+function randomOrder(random: Random, K: number): Int32Array {
+  const order = Int32Array.from({ length: K }, (_, k) => k);
+  for (let k = K - 1; k > 0; k--) {
+    const other = random.below(k + 1);
+    [order[k], order[other]] = [order[other]!, order[k]!];
+  }
+  return order;
 }
 
 function sourceOf(name: string, m: Matrix): ReturnType<WeightSet["matrix"]> {

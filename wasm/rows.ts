@@ -22,6 +22,16 @@ export function gatherRows(record: usize, first: i32, end: i32): void {
     memory.copy(row(record, FIELDS + 2, m), row(record, FIELDS, load<i32>(numbers + (<usize>m << 2))), bytes);
 }
 
+export function reorderRows(record: usize, first: i32, end: i32): void {
+  const bytes = <usize>word(record, FIELDS + 4) << 2;
+  const order = record + (<usize>(FIELDS + 5) << 2);
+  for (let m = first; m < end; m++) {
+    const x = row(record, FIELDS, m);
+    const y = row(record, FIELDS + 2, m);
+    for (let i: usize = 0; i < bytes; i += 4) store<f32>(y + i, load<f32>(x + (<usize>load<i32>(order + i) << 2)));
+  }
+}
+
 export function quantizeRows(record: usize, first: i32, end: i32, max: f32): void {
   const K = word(record, FIELDS + 4);
   const paddedK = word(record, FIELDS + 5);

@@ -13,7 +13,7 @@ import {
 import { normRows } from "./norm";
 import { products } from "./products";
 import { word } from "./record";
-import { addRows, embedRows, gateRows, gatherRows, quantizeRows, ropeRows } from "./rows";
+import { addRows, embedRows, gateRows, gatherRows, quantizeRows, reorderRows, ropeRows } from "./rows";
 import { storeRows } from "./store";
 import { barrier, enter, isLast, leave } from "./threads";
 
@@ -28,6 +28,7 @@ const STORE: i32 = 7;
 const ATTENTION: i32 = 8;
 const GATE: i32 = 9;
 const ADD: i32 = 10;
+const REORDER: i32 = 11;
 
 /** Runs all ops of a step; every thread of the pool calls it. True for the last that comes back. */
 export function step(thread: i32, threads: i32): bool {
@@ -87,6 +88,9 @@ function rowOp(record: usize, rows: i32, thread: i32, threads: i32): void {
       break;
     case NORM:
       normRows(record, from, to);
+      break;
+    case REORDER:
+      reorderRows(record, from, to);
       break;
     case QUANTIZE:
       quantizeRows(record, from, to, load<f32>(ACTIVATION_MAX));

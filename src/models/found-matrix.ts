@@ -1,6 +1,5 @@
 import { HalfbyteError } from "../errors.ts";
 import type { Declared, MatrixForm } from "../formats/encodings/form.ts";
-import { inputOrder } from "../formats/encodings/input-order.ts";
 import type { Tensor } from "../formats/encodings/tensors.ts";
 import type { SafetensorsTensor } from "../formats/safetensors/open-safetensors.ts";
 import { tensorBytes } from "../formats/tensor-bytes.ts";
@@ -20,15 +19,6 @@ export interface FoundMatrix extends QuantizedTensors {
 
 /** Ready to be read, or why it cannot be. */
 export type OpenedMatrix = MatrixSource | HalfbyteError;
-
-/** Throws ERR_UNSUPPORTED unless inputs stand in the plain order. */
-export function refuseOrder(groupOfInput: Int32Array, form: MatrixForm, place: string): void {
-  if (!inputOrder(groupOfInput, form.groupSize, place)) return;
-  throw new HalfbyteError("ERR_UNSUPPORTED", "inputs are grouped in another order than they come in (act-order)", {
-    place,
-    remedy: "a step has no operation yet that reorders its inputs; use a checkpoint made with desc_act false",
-  });
-}
 
 /** Tensors are right; that the configuration is not is noted. */
 export function compareWithDeclared({ name, declared }: FoundMatrix, form: MatrixForm, notes: Notes): void {

@@ -3,7 +3,7 @@ import { encodedMatrix } from "../formats/encodings/encoded-matrix.ts";
 import type { MatrixForm } from "../formats/encodings/form.ts";
 import { decodeGptq, type GptqForm, type GptqVersion, gptqAxes, gptqForm } from "../formats/encodings/gptq.ts";
 import { constantZero, gptqVersion, type ZeroEvidence, zeroEvidence } from "../formats/encodings/gptq-version.ts";
-import { readGroupOfInput } from "../formats/encodings/input-order.ts";
+import { inputOrder, readGroupOfInput } from "../formats/encodings/input-order.ts";
 import { readOutputs } from "../formats/encodings/outputs.ts";
 import {
   attempt,
@@ -12,10 +12,10 @@ import {
   type FoundMatrix,
   inMemory,
   type OpenedMatrix,
-  refuseOrder,
   weight,
 } from "./found-matrix.ts";
 import type { Notes } from "./notes.ts";
+import { inOrder } from "./ordered-matrix.ts";
 
 /** Codes of a matrix that are read to tell the version: those of its first inputs. */
 const SAMPLE_BYTES: number = 128 * 1024;
@@ -24,6 +24,7 @@ interface Examined {
   readonly form: MatrixForm;
   /** Absent where the matrix has no zeros. */
   readonly evidence: ZeroEvidence | undefined;
+  readonly order: Int32Array | undefined;
 }
 
 /**
@@ -46,7 +47,7 @@ export async function openGptq(
   const place = `${matrices[0]?.place}.qzeros`;
   const { version, note } = evidence.length > 0 ? gptqVersion(evidence, declared, place) : { version: "v2" as const };
   if (note) notes.add(note);
-  for (const [matrix, { form, evidence: zeros }] of examined) {
+  for (const [matrix, { form, evidence: zeros, order }] of examined) {
     const { name, parts: tensors } = matrix;
     const middle = 2 ** (form.bits - 1);
     const zero = zeros ? constantZero(zeros, version) : middle;
@@ -56,7 +57,8 @@ export async function openGptq(
     const full: GptqForm = { ...form, version, ...(zero !== undefined && { zero }) };
     const axes = { ...gptqAxes(form.bits), ...(zero !== undefined && { qzeros: undefined }) };
     const decode = (rows: Parameters<typeof decodeGptq>[0], of: GptqForm) => decodeGptq(rows, of).matrix;
-    opened.set(name, encodedMatrix({ name: weight(name), form: full, tensors, axes, decode }));
+    const source = encodedMatrix({ name: weight(name), form: full, tensors, axes, decode });
+    opened.set(name, inOrder(source, order));
   }
   return opened;
 }
@@ -66,15 +68,14 @@ async function examine(matrix: FoundMatrix, notes: Notes): Promise<Examined> {
   const form = gptqForm(parts, declared, place);
   compareWithDeclared(matrix, form, notes);
   const { qweight, qzeros, g_idx } = parts;
-  if (g_idx) {
-    const index = readGroupOfInput(await inMemory(g_idx));
-    if (form.groupSize < form.K && index.every((g) => g === 0))
-      notes.add("an index of groups that is all 0 is read as not filled in", name);
-    refuseOrder(index, form, `${place}.g_idx`);
-  }
-  if (!qzeros) return { form, evidence: undefined };
+  const groups = g_idx && readGroupOfInput(await inMemory(g_idx));
+  const order = groups && inputOrder(groups, form.groupSize, `${place}.g_idx`);
+  if (form.groupSize < form.K && groups?.every((g) => g === 0))
+    notes.add("an index of groups that is all 0 is read as not filled in", name);
+  if (!qzeros) return { form, evidence: undefined, order };
   const rows = Math.min(qweight!.shape[0]!, Math.ceil(SAMPLE_BYTES / (form.N * 4)));
   // The first rows of a tensor are a slice along its outer axis, whatever that axis means.
   const sample = await readOutputs(qweight!, { axis: 0, outputsPerElement: 1 }, 0, rows);
-  return { form, evidence: zeroEvidence(await inMemory(qzeros), sample, form) };
+  const evidence = zeroEvidence(await inMemory(qzeros), sample, form, order && groups);
+  return { form, evidence, order };
 }

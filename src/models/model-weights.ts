@@ -47,7 +47,7 @@ export function modelWeights(graph: Graph, store: TensorStore): ModelWeights {
     if (matrices.has(name)) return;
     const source = store.matrix(name) ?? missing(name);
     matrices.set(name, source);
-    layouts.set(name, packedLayout(source.like, source.N, name));
+    layouts.set(name, packedLayout(source.like, source.N, name, source.inputOrder));
   };
   const needVector = (name: string, role: VectorRole): void => {
     vectorLengths.set(name, store.vectorLength(name) ?? missing(name));

@@ -328,26 +328,6 @@ const bad: [encoding: string, title: string, code: string, message: RegExp, dama
       index((k) => Number(k > 32)),
     ),
   ],
-  [
-    "gptq",
-    "act-order",
-    "ERR_UNSUPPORTED",
-    /another order.*desc_act false/,
-    put(
-      "g_idx",
-      index((k) => k & 1),
-    ),
-  ],
-  [
-    "pack-quantized",
-    "act-order",
-    "ERR_UNSUPPORTED",
-    /weight_g_idx.*another order/,
-    put(
-      "weight_g_idx",
-      index((k) => 1 - (k >> 5)),
-    ),
-  ],
   // Widths, methods and variants.
   ["gptq", "3-bit codes", "ERR_UNSUPPORTED", /"bits".*4 or 8 bits.*3/, configured({ bits: 3 })],
   ["gptq", "2-bit tensors", "ERR_UNSUPPORTED", /q_proj.qweight.*4 or 8 bits.*got 2/, shaped("qzeros", [2, 4])],
@@ -439,6 +419,23 @@ describe("what a configuration may leave open", () => {
       expect.stringMatching(/^an index of groups that is all 0.*q_proj$/),
       expect.stringMatching(/^has no zero points.*q_proj$/),
     ]);
+  });
+
+  it("takes the order of inputs that an index of groups makes", async () => {
+    const orders = async (encoding: string, end: string): Promise<unknown> => {
+      const written = folder(encoding);
+      put(
+        end,
+        index((k) => k & 1),
+      )(written);
+      const { weights } = await open(written);
+      const { inputOrder } = weights.matrix(`${Q}.weight`);
+      expect(weights.matrix("model.layers.0.self_attn.k_proj.weight").inputOrder).toBeUndefined();
+      return [...inputOrder!];
+    };
+    const evenThenOdd = Array.from({ length: 64 }, (_, j) => (j < 32 ? 2 * j : 2 * j - 63));
+    expect(await orders("gptq", "g_idx")).toEqual(evenThenOdd);
+    expect(await orders("pack-quantized", "weight_g_idx")).toEqual(evenThenOdd);
   });
 
   it("leaves out biases of zeros that AutoGPTQ writes, and keeps those of a model that has them", async () => {

@@ -11,7 +11,7 @@ import {
 } from "../formats/encodings/compressed-tensors.ts";
 import { cpuInt4Axes, cpuInt4Form, decodeCpuInt4 } from "../formats/encodings/cpu-int4.ts";
 import { encodedMatrix } from "../formats/encodings/encoded-matrix.ts";
-import { readGroupOfInput } from "../formats/encodings/input-order.ts";
+import { inputOrder, readGroupOfInput } from "../formats/encodings/input-order.ts";
 import type { MatrixSource } from "../weights/matrix-source.ts";
 import {
   attempt,
@@ -20,11 +20,11 @@ import {
   type FoundMatrix,
   inMemory,
   type OpenedMatrix,
-  refuseOrder,
   weight,
 } from "./found-matrix.ts";
 import { openGptq } from "./gptq-store.ts";
 import type { Notes } from "./notes.ts";
+import { inOrder } from "./ordered-matrix.ts";
 import type { QuantizationConfig } from "./quantization-config.ts";
 import { METHODS, type QuantizedTensors } from "./quantized-tensors.ts";
 
@@ -93,14 +93,16 @@ async function open(matrix: FoundMatrix, notes: Notes): Promise<MatrixSource> {
       const form = compressedForm(parts, size, declared, place);
       compareWithDeclared(matrix, form, notes);
       if (zero && declared.symmetric) notes.add("has zero points, though the configuration has it symmetric", name);
-      if (index) refuseOrder(readGroupOfInput(await inMemory(index)), form, `${place}.weight_g_idx`);
-      return encodedMatrix({
+      const groups = index && readGroupOfInput(await inMemory(index));
+      const order = groups && inputOrder(groups, form.groupSize, `${place}.weight_g_idx`);
+      const source = encodedMatrix({
         name: weight(name),
         form,
         tensors: parts,
         axes: compressedAxes(parts, form.bits),
         decode: (rows, of) => decodeCompressed(rows, of).matrix,
       });
+      return inOrder(source, order);
     }
   }
 }

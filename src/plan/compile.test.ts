@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Random, randomMatrix, randomModel } from "../../test/random-plan.ts";
-import { packedLayout } from "../weights/packed-layout.ts";
+import { type PackedLayout, packedLayout } from "../weights/packed-layout.ts";
 import { assignArena } from "./arena.ts";
 import { compile } from "./compile.ts";
 import { dumpPlan } from "./dump.ts";
@@ -58,6 +58,23 @@ describe("compile", () => {
     const plan = compile(graph, layouts, lengths);
     const groups = plan.ops.flatMap((op) => (op.op === "quantize" && op.input.width === 64 ? [op.out.group] : []));
     expect(groups.slice(0, 2)).toEqual([32, 64]);
+  });
+
+  it("brings inputs into the order of a matrix's columns, once for each order, before it quantises them", () => {
+    const { graph, layouts, lengths } = smallGraph({});
+    const reversed = Int32Array.from({ length: 64 }, (_, j) => 63 - j);
+    const order = (name: string, inputOrder: Int32Array): void => {
+      layouts.set(name, { ...layouts.get(name)!, inputOrder } as PackedLayout);
+    };
+    order("q", reversed);
+    order("v", reversed.slice());
+    const plan = compile(graph, layouts, lengths);
+    expect(plan.ops.map((op) => op.op).slice(0, 8)).toEqual(
+      "embed norm reorder quantize linear quantize linear linear".split(" "),
+    );
+    expect(dumpPlan(plan)).toContain("in the order of the next matrix's columns");
+    order("embedding", reversed);
+    expect(() => compile(graph, layouts, lengths)).toThrow(/embedding: an embedding with its numbers out of order/);
   });
 
   it("waits only where threads share bytes", () => {

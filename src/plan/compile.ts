@@ -120,6 +120,8 @@ export function compile(
           residual: residual && row(residual),
         };
       }
+      case "reorder":
+        return { op: "reorder", rows, sync, input: row(op.input), out: row(op.out), order: op.order };
       case "quantize":
         return { op: "quantize", rows, sync, input: row(op.input), out: quantizedRow(op.out) };
       case "linear": {
@@ -199,7 +201,10 @@ function embedding(
   matrixNumber: (name: string) => number,
 ): number {
   const number = matrixNumber(op.weight);
-  const { K } = layouts.get(op.weight)!;
+  const layout = layouts.get(op.weight)!;
+  const { K } = layout;
+  if ("inputOrder" in layout)
+    throw new HalfbyteError("ERR_UNSUPPORTED", "an embedding with its numbers out of order", { place: op.weight });
   if (K !== op.out.width)
     throw new HalfbyteError("ERR_SHAPE", "embedding does not fit the model's width", {
       place: op.weight,

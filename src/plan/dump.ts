@@ -27,6 +27,8 @@ function describe(op: PlanOp, plan: Plan): string {
       const heads = op.heads > 1 ? ` in ${op.heads} heads` : "";
       return `${at(op.out)} ← ${plus(op.residual)}${at(op.input)}${heads} · ${vector(op.weight)}`;
     }
+    case "reorder":
+      return `${at(op.out)} ← ${at(op.input)} in the order of the next matrix's columns`;
     case "quantize":
       return `${at(op.out)} ← ${at(op.input)} in groups of ${op.out.group}`;
     case "linear":

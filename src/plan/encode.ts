@@ -13,6 +13,7 @@ const OPCODE: Readonly<Record<PlanOp["op"], number>> = {
   attention: 8,
   gate: 9,
   add: 10,
+  reorder: 11,
 };
 
 const GATE = { silu: 0, "gelu-tanh": 1, "gelu-erf": 2 } as const;
@@ -48,12 +49,15 @@ const at = (buffer: RowBuffer | QuantizedBuffer): [number, number] => [buffer.of
  * - attention: layer, q, out, heads, kvHeads, headSize, scale, window, softCap
  * - gate: gate, up, out, width, kind (0 silu, 1 gelu-tanh, 2 gelu-erf)
  * - add: a, b, out, width
+ * - reorder: in, out, width, order [width]
  */
 export function encodeOps(ops: Plan["ops"]): Int32Array {
   const all: number[] = [];
   for (const op of ops) {
     const fields = fieldsOf(op);
-    all.push(OPCODE[op.op], fields.length + 4, Number(op.sync), ROWS[op.rows], ...fields);
+    all.push(OPCODE[op.op], fields.length + 4, Number(op.sync), ROWS[op.rows]);
+    // An order has as many numbers as a row: too many to be arguments.
+    for (const field of fields) all.push(field);
   }
   return Int32Array.from(all);
 }
@@ -75,6 +79,8 @@ function fieldsOf(op: PlanOp): number[] {
         bits(op.eps),
         ...residual(op.residual),
       ];
+    case "reorder":
+      return [...at(op.input), ...at(op.out), op.out.width, ...op.order];
     case "quantize": {
       const { K, paddedK, group, run, scaleAt, sumAt } = op.out;
       return [...at(op.input), ...at(op.out), K, paddedK, group, run, scaleAt, sumAt];

@@ -21,10 +21,11 @@ export interface LoweredPart {
 
 type Rest<T extends GraphOp["op"]> = Extract<GraphOp, { op: T }>;
 
-/** The graph's ops with quantisation put in, linears of one input joined, and residual additions fused. */
+/** The graph's ops with orders of inputs and quantisation put in, linears of one input joined, and residual additions fused. */
 export type LoweredOp =
   | Exclude<GraphOp, { op: "linear" | "norm" | "attention" }>
   | (Rest<"norm"> & { readonly residual: Value | undefined })
+  | { readonly op: "reorder"; readonly input: Value; readonly out: Value; readonly order: Int32Array }
   | { readonly op: "quantize"; readonly input: Value; readonly out: QuantizedValue }
   | { readonly op: "linear"; readonly input: Value | QuantizedValue; readonly parts: LoweredPart[] }
   | { readonly op: "store"; readonly layer: number; readonly k: Value; readonly v: Value }
@@ -50,6 +51,7 @@ export function lower(
   const ops: LoweredOp[] = [];
   const sameMemory = new Map<Value, Value>();
   const quantized = new Map<string, QuantizedValue>();
+  const reordered: Reordered[] = [];
   const lastUse = lastUses(graph, kept);
 
   const fuse = (out: Value): { out: Value; residual: Value | undefined } => {
@@ -67,7 +69,7 @@ export function lower(
       ops.push({ op: "store", layer: op.layer, k, v }, rest);
     } else if (op.op === "linear") {
       const layout = linearLayout(op, layouts);
-      const { input, run } = linearInput(op.input, layout, mode, quantized, ops);
+      const { input, run } = linearInput(orderedInput(op.input, layout, reordered, ops), layout, mode, quantized, ops);
       const part: LoweredPart = { weight: op.weight, bias: op.bias, run, ...fuse(op.out) };
       const previous = ops.at(-1);
       const joins = previous?.op === "linear" && previous.input === input && part.out !== graph.output;
@@ -93,6 +95,26 @@ function linearLayout(op: Rest<"linear">, layouts: ReadonlyMap<string, PackedLay
       remedy: "the file and its config disagree",
     });
   return layout;
+}
+
+/** A value with its numbers in another order. */
+interface Reordered {
+  readonly input: Value;
+  readonly order: Int32Array;
+  readonly out: Value;
+}
+
+/** The input in the order of the matrix's columns, made once for each order: before it is quantised, as its groups are theirs. */
+function orderedInput(input: Value, layout: PackedLayout, known: Reordered[], ops: LoweredOp[]): Value {
+  const order = layout.kind === "quantized" ? layout.inputOrder : undefined;
+  if (!order) return input;
+  const same = known.find((each) => each.input === input && each.order.every((from, j) => from === order[j]));
+  if (same) return same.out;
+  // Values of the graph count from 0 on.
+  const out: Value = { ...input, id: -1 - known.length, name: `reordered(${input.name})` };
+  known.push({ input, order, out });
+  ops.push({ op: "reorder", input, out, order });
+  return out;
 }
 
 /** The input in the form a matrix takes it, quantised once for each activation group size. */

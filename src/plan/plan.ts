@@ -68,6 +68,8 @@ export type NormOp = Synced & {
   /** y = residual + norm. May be `out` itself. */
   residual: RowBuffer | undefined;
 };
+/** out[j] = input[order[j]]: how a matrix wants its inputs whose groups are not runs of them (act-order). */
+export type ReorderOp = Synced & { op: "reorder"; input: RowBuffer; out: RowBuffer; order: Int32Array };
 export type QuantizeOp = Synced & { op: "quantize"; input: RowBuffer; out: QuantizedBuffer };
 export type LinearOp = Synced & { op: "linear"; input: QuantizedBuffer | RowBuffer; parts: readonly LinearPart[] };
 export type RopeOp = Synced & {
@@ -102,6 +104,7 @@ export type PlanOp =
   | EmbedOp
   | GatherOp
   | NormOp
+  | ReorderOp
   | QuantizeOp
   | LinearOp
   | RopeOp

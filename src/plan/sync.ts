@@ -60,6 +60,7 @@ function accesses(op: PlanOp, maxRows: number, maxLogitRows: number): Access[] {
       if (op.residual) read(op.residual);
       write(op.out);
       break;
+    case "reorder":
     case "quantize":
       read(op.input);
       write(op.out);

@@ -43,6 +43,8 @@ export interface QuantizedLayout {
   readonly superSize: number;
   /** Inputs per activation group. */
   readonly activationGroup: number;
+  /** Column j has the weights of input `inputOrder[j]`; absent: of input j. A plan reorders inputs so; the bytes do not say it. */
+  readonly inputOrder?: Int32Array;
   readonly blocks: number;
   /** K rounded up to 32 inputs, the widest unit of a plane. */
   readonly paddedK: number;
@@ -89,10 +91,11 @@ function roundUp(value: number, unit: number): number {
 }
 
 /**
- * The layout of a matrix of N outputs that is otherwise like `like` (which may have any number of rows, even none).
- * Throws ERR_SHAPE or ERR_UNSUPPORTED where the packed layout cannot hold it, ERR_LIMIT where it is too large.
+ * The layout of a matrix of N outputs that is otherwise like `like` (which may have any number of rows, even none), its
+ * columns perhaps in an order of their own. Throws ERR_SHAPE or ERR_UNSUPPORTED where the packed layout cannot hold it,
+ * ERR_LIMIT where it is too large.
  */
-export function packedLayout(like: Matrix, N: number, place: string): PackedLayout {
+export function packedLayout(like: Matrix, N: number, place: string, inputOrder?: Int32Array): PackedLayout {
   const { K } = like;
   if (!Number.isSafeInteger(N) || N < 1 || !Number.isSafeInteger(K) || K < 1)
     throw new HalfbyteError("ERR_SHAPE", "a matrix needs at least one output and one input", {
@@ -107,7 +110,9 @@ export function packedLayout(like: Matrix, N: number, place: string): PackedLayo
       expected: `at most ${MAX_MATRIX_BYTES} bytes`,
       got: `${layout.byteLength}`,
     });
-  return layout;
+  if (!inputOrder) return layout;
+  if (layout.kind === "quantized") return { ...layout, inputOrder };
+  throw new HalfbyteError("ERR_UNSUPPORTED", "a matrix of floats needs no order of inputs", { place });
 }
 
 function floatLayout(type: FloatType, N: number, K: number, blocks: number): FloatLayout {

@@ -25,6 +25,7 @@ import { gateRow, quantizeRow, rmsNorm, ropeHead } from "./row-ops.ts";
 export const referenceExecutor: Executor = {
   name: "reference",
   unavailable: async () => undefined,
+  kernels: async () => [{ name: "typescript", unavailable: undefined }],
   async load(plan: Plan, weights: WeightSet, options: LoadOptions = {}): Promise<PlanRunner> {
     const matrices: Matrix[] = [];
     const totalBytes = plan.matrices.reduce((sum, { layout }) => sum + layout.byteLength, 0);
@@ -44,7 +45,7 @@ class ReferenceRunner implements PlanRunner {
     name: "reference",
     kernel: "typescript",
     threads: 1,
-    reason: "asked for",
+    reason: "the law, for comparisons",
     rejected: [],
   };
   readonly plan: Plan;
@@ -140,6 +141,13 @@ class ReferenceRunner implements PlanRunner {
         const part = (a: Float32Array, h: number): Float32Array => a.subarray(h * size, (h + 1) * size);
         for (let h = 0; h < op.heads; h++)
           rmsNorm(part(x, h), this.#vectors[op.weight]!, op.eps, residual && part(residual, h), part(y, h));
+        break;
+      }
+      case "reorder": {
+        const [x, y] = [this.#row(op.input, m), this.#row(op.out, m)];
+        op.order.forEach((from, j) => {
+          y[j] = x[from]!;
+        });
         break;
       }
       case "quantize": {
