@@ -61,7 +61,7 @@ function reason({ source, error }: { source: string; error: unknown }): string {
   return message.startsWith(`${source}: `) ? message.slice(source.length + 2) : message;
 }
 
-async function readTemplate(path: string): Promise<string> {
+export async function readTemplate(path: string): Promise<string> {
   try {
     const { size } = await stat(path);
     if (size > MAX_TEMPLATE_BYTES)

@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { addEvaluateCommands } from "./evaluate-commands.ts";
 import { integerFrom } from "./number-arguments.ts";
 import { addExecutorOptions, addRunOptions, type RunOptions } from "./run-options.ts";
+import { addServeCommand } from "./serve-command.ts";
 
 const DEFAULT_MODEL = "smollm2";
 const DEFAULT_QUESTION = "What does a CPU do? Answer in two sentences.";
@@ -57,6 +58,8 @@ export function createProgram(interrupt: AbortSignal): Command {
     .action(async (model: string, prompt: string[], options: RunOptions) =>
       (await import("./run.ts")).run(model, prompt, options, interrupt),
     );
+
+  addServeCommand(program, MODEL_HELP, interrupt);
 
   program
     .command("pull")

@@ -1,0 +1,55 @@
+import type { Model } from "../model.ts";
+import type { ModelPool } from "./model-pool.ts";
+
+/** What belongs to one request until its response has been sent to the end: its id, its model, and how it is cancelled. */
+export class RequestScope {
+  readonly id: string;
+  /** Aborts when the client has gone, when it reads nothing, and when the server stops at once. */
+  readonly signal: AbortSignal;
+  /** The model that answers, for the log. */
+  model: string | undefined;
+  /** The path as the app knows it, for metrics: few, whatever clients ask for. */
+  route = "other";
+  /** The response goes on after the handler has returned. */
+  streaming = false;
+  /** What went wrong after the response had begun. */
+  error: unknown;
+  readonly #controller = new AbortController();
+  readonly #atEnd: (() => void)[] = [];
+  #ended = false;
+
+  constructor(id: string, signals: readonly AbortSignal[]) {
+    this.id = id;
+    this.signal = this.#controller.signal;
+    // Not AbortSignal.any: a signal that outlives all requests would keep something of each.
+    for (const signal of signals) {
+      const forward = (): void => this.cancel(signal.reason);
+      if (signal.aborted) forward();
+      signal.addEventListener("abort", forward);
+      this.atEnd(() => signal.removeEventListener("abort", forward));
+    }
+  }
+
+  /** A loaded model, held until the request ends. Throws as `ModelPool.acquire` does. */
+  async lease(pool: ModelPool, name: string): Promise<Model> {
+    const lease = await pool.acquire(name, this.signal);
+    this.atEnd(() => lease.release());
+    this.model = name;
+    return lease.model;
+  }
+
+  cancel(reason: unknown): void {
+    this.#controller.abort(reason ?? new DOMException("the client has gone", "AbortError"));
+  }
+
+  atEnd(work: () => void): void {
+    if (this.#ended) work();
+    else this.#atEnd.push(work);
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    for (const work of this.#atEnd.reverse()) work();
+  }
+}
