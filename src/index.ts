@@ -1,6 +1,7 @@
 import type { LoadModelOptions, ModelInput } from "./load-model.ts";
 import type { Model } from "./model.ts";
 
+export type { Embedding, EmbedOptions } from "./engine/embedding.ts";
 export type { GenerateOptions, SpeculationOptions } from "./engine/generate-options.ts";
 export type { Generation } from "./engine/generation.ts";
 export type {
@@ -19,7 +20,7 @@ export { type ErrorCode, type ErrorDetails, HalfbyteError } from "./errors.ts";
 export type { ExecutorInfo, Rejected } from "./executors/executor.ts";
 export type { ByteSource } from "./formats/byte-source.ts";
 export type { LoadModelOptions, LoadProgress, ModelInput } from "./load-model.ts";
-export type { ChatOptions, Embedding, EmbedOptions, Model, ModelInfo } from "./model.ts";
+export type { ChatOptions, Model, ModelInfo } from "./model.ts";
 export type { ChatMessage } from "./text/chat-template.ts";
 export type { Tokenizer } from "./text/tokenizer.ts";
 

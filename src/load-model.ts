@@ -101,7 +101,10 @@ async function loadFile(
   const opened = await openModel(file, { floatWeights });
   const contextLength = checkContext(options.contextLength, opened.config.contextLength);
   const cacheTokens = checkCache(options.cacheTokens, contextLength);
-  const plan = opened.compile({ activations, cacheType });
+  const maxSequences = checkCount("maxSequences", options.maxSequences ?? 8, 1);
+  const maxWaiting = checkCount("maxWaiting", options.maxWaiting ?? 1024, 0);
+  const maxRows = checkCount("stepTokens", options.stepTokens ?? 128, 1);
+  const plan = opened.compile({ activations, cacheType, maxRows, maxLogitRows: Math.max(8, maxSequences) });
   const loading = executor.load(plan, opened.weights);
   loading.catch(() => {}); // makeModel awaits it, though not yet
   try {
@@ -111,7 +114,7 @@ async function loadFile(
       name: options.name ?? source.split(/[/\\]/).at(-1)!,
       architecture: opened.architecture.name,
       contextLength,
-      cacheTokens,
+      engine: { cacheTokens, maxSequences, maxWaiting, promptRows: maxRows },
       chatTemplate: options.chatTemplate,
     });
   } catch (error) {
@@ -151,6 +154,18 @@ function checkCache(asked: number | undefined, contextLength: number): number {
     got: String(asked),
   });
 }
+
+function checkCount(place: string, count: number, least: number): number {
+  if (Number.isSafeInteger(count) && count >= least && count <= MAX_COUNT) return count;
+  throw new HalfbyteError("ERR_ARGUMENT", "unusable number", {
+    place,
+    expected: `an integer from ${least} to ${MAX_COUNT}`,
+    got: String(count),
+  });
+}
+
+/** Far past what one machine can do, and few enough that sizes stay exact. */
+const MAX_COUNT = 1 << 16;
 
 function checkContext(asked: number | undefined, trained: number): number {
   if (asked === undefined) return trained;

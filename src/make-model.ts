@@ -1,4 +1,4 @@
-import { Engine } from "./engine/engine.ts";
+import { Engine, type EngineOptions } from "./engine/engine.ts";
 import type { PlanRunner } from "./executors/executor.ts";
 import type { GgufFile } from "./formats/gguf/open-gguf.ts";
 import type { HuggingFaceFolder } from "./formats/safetensors/hugging-face-folder.ts";
@@ -9,7 +9,7 @@ interface ModelSettings {
   readonly name: string;
   readonly architecture: string;
   readonly contextLength: number;
-  readonly cacheTokens: number;
+  readonly engine: EngineOptions;
   /** In place of the file's own. */
   readonly chatTemplate: string | undefined;
 }
@@ -18,7 +18,7 @@ interface ModelSettings {
 export async function makeModel(
   file: GgufFile | HuggingFaceFolder,
   loading: Promise<PlanRunner>,
-  { chatTemplate, cacheTokens, ...settings }: ModelSettings,
+  { chatTemplate, engine, ...settings }: ModelSettings,
 ): Promise<Model> {
   const [runner, { tokenizer, templates }] = await Promise.all([loading, openText(file)]);
   const sources = chatTemplate === undefined ? templates : new Map([["default", chatTemplate]]);
@@ -27,7 +27,7 @@ export async function makeModel(
     tokenizer,
     chatTemplates: new ChatTemplates(sources, tokenizer),
     runner,
-    engine: new Engine(runner, cacheTokens),
+    engine: new Engine(runner, engine),
     close: () => file.close(),
   });
 }

@@ -1,3 +1,4 @@
+import type { Embedding, EmbedOptions } from "./engine/embedding.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { GenerateOptions } from "./engine/generate-options.ts";
 import { type Generation, generate } from "./engine/generation.ts";
@@ -32,18 +33,6 @@ export interface ChatOptions extends GenerateOptions {
   readonly templateName?: string;
   /** Further variables of the chat template. */
   readonly templateVariables?: Readonly<Record<string, unknown>>;
-}
-
-export interface EmbedOptions {
-  readonly signal?: AbortSignal;
-  /** As in `GenerateOptions`. */
-  readonly user?: string;
-  readonly timeoutMs?: number;
-}
-
-export interface Embedding {
-  readonly vector: Float32Array;
-  readonly promptTokens: number;
 }
 
 export interface ModelParts {
@@ -93,8 +82,11 @@ export class Model implements AsyncDisposable {
    *
    * Throws `context_length_exceeded` for an input longer than the context, ERR_ARGUMENT for an empty one.
    */
-  async embed(_inputs: readonly (string | ArrayLike<number>)[], _options: EmbedOptions = {}): Promise<Embedding[]> {
-    throw new HalfbyteError("ERR_UNSUPPORTED", "embeddings are not here yet");
+  async embed(inputs: readonly (string | ArrayLike<number>)[], options: EmbedOptions = {}): Promise<Embedding[]> {
+    if (this.#disposed) throw this.#disposedError();
+    const prompts = inputs.map((input) => this.#promptIds(input));
+    const { embed } = await import("./engine/embedding.ts");
+    return embed(this.#parts, prompts, options);
   }
 
   /**
@@ -110,7 +102,7 @@ export class Model implements AsyncDisposable {
 
   /** Goes on from a text, as it stands, or from token ids. Throws as `chat` does. */
   complete(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
-    return this.#generate(typeof prompt === "string" ? this.tokenizer.encode(prompt) : this.#checkIds(prompt), options);
+    return this.#generate(this.#promptIds(prompt), options);
   }
 
   /** The text that the chat template makes of a conversation. */
@@ -135,6 +127,7 @@ export class Model implements AsyncDisposable {
   async dispose(): Promise<void> {
     if (this.#disposed) return;
     this.#disposed = true;
+    this.#parts.engine.close(this.#disposedError());
     await this.#parts.runner.dispose();
     await this.#parts.close();
   }
@@ -144,11 +137,17 @@ export class Model implements AsyncDisposable {
   }
 
   #generate(prompt: Int32Array, options: GenerateOptions): Generation {
-    if (this.#disposed) throw new HalfbyteError("ERR_DISPOSED", "the model was disposed", { place: this.info.name });
+    if (this.#disposed) throw this.#disposedError();
     return generate(this.#parts, prompt, options);
   }
 
-  #checkIds(ids: ArrayLike<number>): Int32Array {
+  #disposedError(): HalfbyteError {
+    return new HalfbyteError("ERR_DISPOSED", "the model was disposed", { place: this.info.name });
+  }
+
+  #promptIds(prompt: string | ArrayLike<number>): Int32Array {
+    if (typeof prompt === "string") return this.tokenizer.encode(prompt);
+    const ids = prompt;
     const size = this.info.vocabularySize;
     for (let i = 0; i < ids.length; i++)
       if (!Number.isInteger(ids[i]) || ids[i]! < 0 || ids[i]! >= size)

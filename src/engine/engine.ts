@@ -1,126 +1,245 @@
+import { HalfbyteError } from "../errors.ts";
 import type { PlanRunner } from "../executors/executor.ts";
 import { blocksFor } from "../plan/cache-layout.ts";
+import { FINAL_HIDDEN } from "../plan/plan.ts";
 import { BlockPool } from "./block-pool.ts";
-import { Sequence } from "./sequence.ts";
-import type { EngineStatistics } from "./statistics.ts";
+import { Job } from "./job.ts";
+import { nextTurn } from "./next-turn.ts";
+import { Scheduler, type Share } from "./scheduler.ts";
+import { Counters, type EngineStatistics } from "./statistics.ts";
+import { deliver, makeBatch } from "./step-batch.ts";
+import { UserShares } from "./user-shares.ts";
+import type { Ticket, Work } from "./work.ts";
 
-/** Ended sequences kept for a next turn that begins as they did. */
-const KEPT_SEQUENCES = 4;
+export interface EngineOptions {
+  /** Positions that all sequences together may hold in the cache. */
+  readonly cacheTokens: number;
+  /** Works that have their turn in every step. */
+  readonly maxSequences: number;
+  /** Works that may wait for that. */
+  readonly maxWaiting: number;
+  /** Prompt tokens in a step that also brings answers on. */
+  readonly promptRows: number;
+}
 
 /**
- * Runs sequences on one model: takes turns between them step by step, and lets a new prompt start from the cache of an
- * ended sequence that begins with the same tokens.
+ * Runs all that is asked of one model: each step takes a row of every answer under way and as much of the prompts as there
+ * is room for. Where blocks run out, the youngest goes back to the queue and is computed again later, with the same bits.
  */
 export class Engine {
   readonly #runner: PlanRunner;
+  readonly #options: EngineOptions;
   readonly #pool: BlockPool;
-  /** Least recently used first. */
-  #kept: Sequence[] = [];
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #users = new UserShares();
+  readonly #counters = new Counters();
+  readonly #scheduler: Scheduler;
+  /** In order of admission. */
+  readonly #running: Job[] = [];
+  /** In order of arrival, those that were preempted before. */
+  readonly #waiting: Job[] = [];
+  /** In the step under way: their blocks must stay. */
+  #stepping: readonly Share[] = [];
+  #looping = false;
+  #closed: { readonly reason: unknown } | undefined;
 
-  /** `maxTokens`: positions that all sequences together may hold in the cache. */
-  constructor(runner: PlanRunner, maxTokens: number) {
+  constructor(runner: PlanRunner, options: EngineOptions) {
+    const limit = blocksFor(options.cacheTokens);
     this.#runner = runner;
-    this.#pool = new BlockPool(blocksFor(maxTokens), (count) => runner.ensureBlocks(roundUpBlocks(count, maxTokens)));
+    this.#options = options;
+    this.#pool = new BlockPool(limit, (count) => runner.ensureBlocks(roundUpBlocks(count, limit)));
+    const { maxRows, maxLogitRows } = runner.plan;
+    const limits = { maxRows, maxLogitRows, promptRows: options.promptRows };
+    this.#scheduler = new Scheduler(limits, this.#users, (job) => this.#preempt(job));
   }
 
   get statistics(): EngineStatistics {
-    const cached = this.#kept.reduce((sum, sequence) => sum + sequence.blocks.length, 0);
     return {
-      running: 0,
-      waiting: 0,
-      blocksInUse: this.#pool.inUse - cached,
-      blocksCached: cached,
+      running: this.#running.length,
+      waiting: this.#waiting.length,
+      blocksInUse: this.#pool.inUse,
+      blocksCached: this.#pool.idle,
       blocksTotal: this.#pool.limit,
       blockBytes: this.#runner.plan.cache.blockBytes,
-      promptTokensComputed: 0,
-      generatedTokens: 0,
-      prefixQueryTokens: 0,
-      prefixHitTokens: 0,
-      preemptions: 0,
-      steps: 0,
-      draftTokens: 0,
-      acceptedDraftTokens: 0,
-      finished: 0,
-      failed: 0,
+      ...this.#counters.counts,
     };
   }
 
-  /** A sequence whose cache already holds as much of `prompt` as a kept one has, all but the last token at most. */
-  open(prompt: Int32Array): Sequence {
-    let best: Sequence | undefined;
-    let bestLength = 0;
-    for (const sequence of this.#kept) {
-      const length = Math.min(sequence.commonPrefix(prompt), prompt.length - 1);
-      if (length > bestLength) [best, bestLength] = [sequence, length];
-    }
-    if (!best) return new Sequence(this.#pool);
-    this.#kept = this.#kept.filter((sequence) => sequence !== best);
-    best.truncate(bestLength);
-    return best;
-  }
-
-  /** Keeps an ended sequence for reuse. */
-  close(sequence: Sequence): void {
-    sequence.logits = new Float32Array(0);
-    this.#kept.push(sequence);
-    while (this.#kept.length > KEPT_SEQUENCES) this.#kept.shift()?.truncate(0);
-  }
-
-  /**
-   * Feeds `tokens` to a sequence, in steps the plan can take, and resolves to the logits after the last of them, f32
-   * [vocabulary], valid until the sequence is fed again. Between steps other sequences have their turn and `signal` is heeded.
-   */
-  async feed(sequence: Sequence, tokens: ArrayLike<number>, signal?: AbortSignal): Promise<Float32Array> {
-    const all = Int32Array.from(tokens);
-    const { maxRows } = this.#runner.plan;
-    for (let first = 0; first < all.length; first += maxRows) {
-      const ids = all.subarray(first, first + maxRows);
-      const last = first + ids.length === all.length;
-      await this.#exclusive(() => {
-        signal?.throwIfAborted();
-        return this.#step(sequence, ids, last);
+  /** Takes work in. Throws ERR_QUEUE_FULL, ERR_MEMORY for a prompt larger than the cache, and what `close` was given. */
+  submit(work: Work): Ticket {
+    if (this.#closed) throw this.#closed.reason;
+    const { maxSequences, maxWaiting } = this.#options;
+    if (this.#waiting.length >= maxWaiting + maxSequences - this.#running.length)
+      throw new HalfbyteError("ERR_QUEUE_FULL", "too many generations wait already", {
+        got: `${this.#waiting.length} waiting`,
+        remedy: "come again later",
+        retryAfterMs: this.#counters.msUntilPlace,
       });
-    }
-    return sequence.logits;
+    if (blocksFor(work.prompt.length) > this.#pool.limit) throw cacheFull(this.#pool.limit);
+    const job = new Job(work, this.#pool);
+    this.#users.enter(work.user);
+    this.#waiting.push(job);
+    if (!this.#looping) void this.#loop();
+    return {
+      get cachedTokens() {
+        return job.cached;
+      },
+      cancel: () => void this.#leave(job, "cancelled"),
+    };
   }
 
-  async #step(sequence: Sequence, tokenIds: Int32Array, wantLogits: boolean): Promise<void> {
-    const position = sequence.cached.length;
-    this.#reserve(sequence, position + tokenIds.length);
-    const logits = await this.#runner.step({
-      tokenIds,
-      segments: [{ rows: tokenIds.length, position, blocks: sequence.blocks }],
-      logitRows: wantLogits ? Int32Array.of(tokenIds.length - 1) : new Int32Array(0),
-    });
-    for (const id of tokenIds) sequence.cached.push(id);
-    if (wantLogits) sequence.keepLogits(logits);
+  /** Ends all with `reason`, and refuses what may still come. */
+  close(reason: unknown): void {
+    this.#closed ??= { reason };
+    this.#endAll(reason);
   }
 
-  /** Blocks for a sequence, at the cost of kept ones. */
-  #reserve(sequence: Sequence, tokens: number): void {
-    for (;;) {
+  async #loop(): Promise<void> {
+    this.#looping = true;
+    await undefined; // what is asked for in one go begins together
+    while (this.#running.length + this.#waiting.length > 0) {
       try {
-        sequence.reserve(tokens);
-        return;
+        this.#expire();
+        this.#admit();
+        await this.#guess();
+        await this.#step();
       } catch (error) {
-        const oldest = this.#kept.shift();
-        if (!oldest) throw error;
-        oldest.truncate(0);
+        this.#endAll(error);
+      }
+      await nextTurn();
+    }
+    this.#looping = false;
+  }
+
+  #expire(): void {
+    const now = performance.now();
+    for (const job of [...this.#waiting, ...this.#running])
+      if (now >= job.work.deadline)
+        this.#end(job, new HalfbyteError("ERR_DEADLINE", "the generation did not end within its time"));
+  }
+
+  /** Lets those in whose prompts find room; of the users, the one who has had least is first. */
+  #admit(): void {
+    const served = (job: Job): number => this.#users.served(job.work.user);
+    while (this.#running.length < this.#options.maxSequences && this.#waiting.length > 0) {
+      const job = this.#waiting.reduce((best, other) => (served(other) < served(best) ? other : best));
+      const promised = this.#running.reduce(
+        (sum, { sequence }) => sum + sequence.missing(sequence.tokens.length + 1),
+        0,
+      );
+      job.adopt();
+      const { sequence } = job;
+      const needed = sequence.missing(sequence.tokens.length + 1);
+      if (this.#running.length > 0 && needed > this.#pool.available - promised) {
+        job.release();
+        return;
+      }
+      this.#waiting.splice(this.#waiting.indexOf(job), 1);
+      this.#running.push(job);
+      if (!job.preempted) job.work.begin?.();
+    }
+  }
+
+  async #guess(): Promise<void> {
+    const answering = this.#running.filter(({ sequence }) => sequence.pending === 1);
+    const most = Math.floor(this.#runner.plan.maxLogitRows / Math.max(1, answering.length)) - 1;
+    const guesses = answering.map(async (job) => {
+      job.guesses = most > 0 && job.work.guess ? await job.work.guess(most, answering.length) : [];
+    });
+    await Promise.all(guesses);
+  }
+
+  async #step(): Promise<void> {
+    const plan = this.#scheduler.plan(this.#running);
+    if (plan.length === 0) {
+      // Nobody is left to make room.
+      for (const job of [...this.#running]) this.#end(job, cacheFull(this.#pool.limit));
+      return;
+    }
+    this.#stepping = plan;
+    try {
+      const batch = makeBatch(plan);
+      const logits = await this.#runner.step(batch);
+      const rows = batch.logits ? logits : this.#runner.read(FINAL_HIDDEN);
+      this.#counters.counts.steps++;
+      this.#deliver(plan, rows, rows.length / Math.max(1, batch.logitRows.length));
+    } catch (error) {
+      for (const { job } of plan) this.#end(job, error);
+    } finally {
+      this.#stepping = [];
+      for (const { job } of plan) if (job.over) job.release();
+    }
+  }
+
+  #deliver(plan: readonly Share[], rows: Float32Array, width: number): void {
+    const { counts } = this.#counters;
+    let at = 0;
+    for (const share of plan) {
+      const { job } = share;
+      const first = at;
+      at += (share.rows - share.readFrom) * width;
+      if (job.over) continue;
+      this.#users.charge(job.work.user, share.rows);
+      if (job.sequence.pending > 1 || job.work.reads === "hidden") counts.promptTokensComputed += share.rows;
+      try {
+        const { ended, generated, acceptedGuesses } = deliver(share, rows.subarray(first, at), width);
+        counts.generatedTokens += generated;
+        counts.draftTokens += share.guesses;
+        counts.acceptedDraftTokens += acceptedGuesses;
+        if (ended) this.#end(job);
+      } catch (error) {
+        this.#end(job, error);
       }
     }
   }
 
-  /** One step at a time: the runner's rule. */
-  #exclusive<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(work);
-    this.#turn = result.catch(() => undefined);
-    return result;
+  /** Back to the queue, before all that are new, with nothing in the cache. */
+  #preempt(job: Job): void {
+    this.#counters.counts.preemptions++;
+    job.preempted = true;
+    job.release();
+    this.#running.splice(this.#running.indexOf(job), 1);
+    this.#waiting.unshift(job);
+  }
+
+  #endAll(error: unknown): void {
+    for (const job of [...this.#running, ...this.#waiting]) this.#end(job, error);
+  }
+
+  #end(job: Job, error?: unknown): void {
+    if (!this.#leave(job, error === undefined ? "finished" : "failed")) return;
+    job.work.end(error);
+  }
+
+  /** False for a job that has left before. */
+  #leave(job: Job, how: "finished" | "failed" | "cancelled"): boolean {
+    if (job.over) return false;
+    job.over = true;
+    for (const list of [this.#running, this.#waiting]) {
+      const at = list.indexOf(job);
+      if (at >= 0) list.splice(at, 1);
+    }
+    if (!this.#stepping.some((share) => share.job === job)) job.release();
+    this.#users.leave(job.work.user);
+    const { counts } = this.#counters;
+    counts[how]++;
+    if (job.sequence.shares) {
+      counts.prefixQueryTokens += job.work.prompt.length;
+      counts.prefixHitTokens += job.cached;
+    }
+    this.#counters.noteEnd(performance.now());
+    return true;
   }
 }
 
+function cacheFull(blocks: number): HalfbyteError {
+  return new HalfbyteError("ERR_MEMORY", "the key-value cache is full", {
+    got: `${blocks} blocks, and more are needed for one text`,
+    remedy: "shorten the prompt or the answer, or give the cache more room",
+  });
+}
+
 /** Growth in steps of an eighth, so that memory is seldom moved and never much larger than needed. */
-function roundUpBlocks(count: number, maxTokens: number): number {
+function roundUpBlocks(count: number, limit: number): number {
   const step = Math.max(4, Math.ceil(count / 8));
-  return Math.min(Math.ceil(count / step) * step, blocksFor(maxTokens));
+  return Math.min(Math.ceil(count / step) * step, limit);
 }

@@ -1,5 +1,7 @@
+import { HalfbyteError } from "../errors.ts";
 import type { TokenConstraint } from "../grammar/token-constraint.ts";
-import type { SamplingOptions } from "./sampling/options.ts";
+import type { AnsweringModel } from "./answer.ts";
+import { type CheckedSamplingOptions, checkSamplingOptions, type SamplingOptions } from "./sampling/options.ts";
 import type { DraftModel } from "./speculation/draft-model.ts";
 
 export interface GenerateOptions extends SamplingOptions {
@@ -35,4 +37,77 @@ export interface SpeculationOptions {
   readonly draft?: DraftModel;
   /** Tokens guessed at once, at most. */
   readonly maxTokens?: number;
+}
+
+/** Every option settled and checked. */
+export interface CheckedOptions {
+  readonly sampling: CheckedSamplingOptions;
+  /** Within what the context has room for. */
+  readonly maxTokens: number;
+  readonly stop: readonly string[];
+  readonly ignoreEnd: boolean;
+  readonly startsText: boolean;
+  readonly signal: AbortSignal | undefined;
+  readonly constraint: TokenConstraint | undefined;
+  readonly promptLogprobs: number | undefined;
+  readonly user: string;
+  readonly timeoutMs: number | undefined;
+  readonly cachePrompt: boolean;
+  readonly speculation: SpeculationOptions | undefined;
+}
+
+/** Throws `context_length_exceeded` when the prompt leaves no room for a token, ERR_ARGUMENT for bad options. */
+export function checkGenerateOptions(
+  { contextLength, tokenizer }: AnsweringModel,
+  prompt: Int32Array,
+  options: GenerateOptions,
+): CheckedOptions {
+  const { maxTokens = Number.MAX_SAFE_INTEGER, promptLogprobs, timeoutMs, user = "" } = options;
+  const least = promptLogprobs === undefined ? 1 : 0;
+  check("prompt", prompt.length > 0, "at least one token", "none");
+  check("maxTokens", Number.isSafeInteger(maxTokens) && maxTokens >= least, `an integer from ${least}`, maxTokens);
+  const room = contextLength - prompt.length;
+  if (room < Math.min(1, maxTokens))
+    throw new HalfbyteError(
+      "context_length_exceeded",
+      `the prompt has ${prompt.length} tokens and the context holds ${contextLength}`,
+      { place: "prompt", remedy: "shorten the prompt: at least one token must be left for the answer" },
+    );
+  check("timeoutMs", timeoutMs === undefined || timeoutMs >= 0, "milliseconds from 0", timeoutMs);
+  check("user", typeof user === "string", "a string", typeof user);
+  // Its range is that of `logprobs`.
+  check("promptLogprobs", isLogprobs(promptLogprobs), "an integer from 0 to 20", promptLogprobs);
+  const sampling = checkSamplingOptions({ ...options, temperature: options.temperature ?? 0 });
+  for (const id of sampling.logitBias.keys())
+    check("logitBias", id < tokenizer.vocabularySize, `ids below ${tokenizer.vocabularySize}`, id);
+  const { ignoreEnd = false, startsText = false, cachePrompt = true, speculation = {} } = options;
+  const most = speculation === false ? 0 : (speculation.maxTokens ?? 1);
+  check("speculation.maxTokens", Number.isSafeInteger(most) && most >= 0, "an integer from 0", most);
+  return {
+    sampling,
+    maxTokens: Math.min(maxTokens, room),
+    stop: typeof options.stop === "string" ? [options.stop] : (options.stop ?? []),
+    ignoreEnd,
+    startsText,
+    signal: options.signal,
+    constraint: options.constraint,
+    promptLogprobs,
+    user,
+    timeoutMs,
+    cachePrompt,
+    speculation: speculation === false ? undefined : speculation,
+  };
+}
+
+function isLogprobs(count: number | undefined): boolean {
+  try {
+    checkSamplingOptions({ logprobs: count });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function check(place: string, valid: boolean, expected: string, got: unknown): void {
+  if (!valid) throw new HalfbyteError("ERR_ARGUMENT", "bad option", { place, expected, got: String(got) });
 }

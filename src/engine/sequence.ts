@@ -1,48 +1,101 @@
 import { blocksFor } from "../plan/cache-layout.ts";
-import type { BlockPool } from "./block-pool.ts";
+import { BLOCK_TOKENS } from "../plan/plan.ts";
+import { type BlockPool, ROOT } from "./block-pool.ts";
 
-/** A run of tokens and the cache blocks that hold their keys and values. */
+/** A text that grows, and the cache blocks with the keys and values of its first tokens. */
 export class Sequence {
-  /** Tokens whose keys and values are in the cache. */
-  readonly cached: number[] = [];
+  readonly tokens: number[];
+  /** Finds blocks that others left, and leaves its own. */
+  readonly shares: boolean;
   readonly #pool: BlockPool;
-  #blocks = new Int32Array(0);
+  #computed = 0;
+  #blocks = new Int32Array(8);
+  #blockCount = 0;
+  /** Ids of the full blocks that are known to the pool. */
+  #chain: number[] = [];
 
-  constructor(pool: BlockPool) {
+  constructor(pool: BlockPool, prompt: ArrayLike<number>, shares: boolean) {
+    this.tokens = Array.from(prompt);
     this.#pool = pool;
+    this.shares = shares;
   }
 
-  /** Logits after the last token, f32 [vocabulary]: one buffer for the sequence's life, as the runner's is anybody's. */
-  logits: Float32Array = new Float32Array(0);
+  /** Tokens whose keys and values are in the cache. */
+  get computed(): number {
+    return this.#computed;
+  }
 
-  keepLogits(logits: Float32Array): void {
-    if (this.logits.length !== logits.length) this.logits = new Float32Array(logits.length);
-    this.logits.set(logits);
+  /** Tokens that are still to go through the model. */
+  get pending(): number {
+    return this.tokens.length - this.#computed;
   }
 
   get blocks(): Int32Array {
-    return this.#blocks;
+    return this.#blocks.subarray(0, this.#blockCount);
   }
 
-  /** Makes sure that `tokens` positions have blocks. Throws ERR_MEMORY; what was taken until then is kept. */
-  reserve(tokens: number): void {
-    const needed = blocksFor(tokens);
-    while (this.#blocks.length < needed) this.#blocks = Int32Array.of(...this.#blocks, this.#pool.take());
+  /** Blocks to be taken until `length` tokens have room. */
+  missing(length: number): number {
+    return Math.max(0, blocksFor(length) - this.#blockCount);
   }
 
-  /** Forgets all tokens from position `length` on and gives back the blocks that only they needed. */
-  truncate(length: number): void {
-    this.cached.length = Math.min(this.cached.length, length);
-    const needed = blocksFor(this.cached.length);
-    for (const block of this.#blocks.subarray(needed)) this.#pool.give(block);
-    this.#blocks = this.#blocks.slice(0, needed);
+  /** Makes room for `length` tokens, as far as there are blocks, and says how many have room now. */
+  reserve(length: number): number {
+    const needed = blocksFor(length);
+    while (this.#blockCount < needed) {
+      const block = this.#pool.take();
+      if (block === undefined) break;
+      this.#append(block);
+    }
+    return Math.min(length, this.#blockCount * BLOCK_TOKENS);
   }
 
-  /** Tokens at the start that are the same in both. */
-  commonPrefix(tokens: ArrayLike<number>): number {
-    const limit = Math.min(this.cached.length, tokens.length);
-    let length = 0;
-    while (length < limit && this.cached[length] === tokens[length]) length++;
-    return length;
+  /** Goes on past tokens that stand in the cache already, all but the last of the text at most; says how many. */
+  adopt(): number {
+    const before = this.#computed;
+    if (!this.shares || before % BLOCK_TOKENS || before / BLOCK_TOKENS !== this.#chain.length) return 0;
+    while (this.#computed + BLOCK_TOKENS < this.tokens.length) {
+      const found = this.#pool.find(this.#chain.at(-1) ?? ROOT, this.tokens, this.#computed);
+      if (!found) break;
+      for (const spare of this.#blocks.subarray(this.#chain.length, this.#blockCount)) this.#pool.give(spare);
+      this.#blockCount = this.#chain.length;
+      this.#append(this.#pool.share(found));
+      this.#chain.push(found.id);
+      this.#computed += BLOCK_TOKENS;
+    }
+    return this.#computed - before;
+  }
+
+  /** The next `count` tokens have gone through the model. */
+  advance(count: number): void {
+    this.#computed += count;
+    if (!this.shares) return;
+    for (let b = this.#chain.length; (b + 1) * BLOCK_TOKENS <= this.#computed; b++) {
+      const own = this.#blocks[b]!;
+      const known = this.#pool.publish(own, this.#chain.at(-1) ?? ROOT, this.tokens, b * BLOCK_TOKENS);
+      if (known.block !== own) {
+        this.#blocks[b] = this.#pool.share(known);
+        this.#pool.give(own);
+      }
+      this.#chain.push(known.id);
+    }
+  }
+
+  /** Gives all blocks back; the tokens must be computed again. */
+  release(): void {
+    // The end first: it is worth less to others than the beginning.
+    for (let b = this.#blockCount - 1; b >= 0; b--) this.#pool.give(this.#blocks[b]!);
+    this.#blockCount = 0;
+    this.#chain = [];
+    this.#computed = 0;
+  }
+
+  #append(block: number): void {
+    if (this.#blockCount === this.#blocks.length) {
+      const larger = new Int32Array(this.#blocks.length * 2);
+      larger.set(this.#blocks);
+      this.#blocks = larger;
+    }
+    this.#blocks[this.#blockCount++] = block;
   }
 }
