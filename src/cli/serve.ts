@@ -9,6 +9,7 @@ import {
   type Log,
   listen,
   ModelPool,
+  readPageFiles,
   type ServedModel,
   textLog,
 } from "../server/index.ts";
@@ -42,6 +43,7 @@ export async function serve(
     log,
     stop: stop.signal,
     isDraining: () => interrupt.aborted,
+    page: await readPageFiles(),
   });
   const { host, port, maxConnections } = options;
   const server = await listen(app, { host, port, maxConnections });

@@ -9,6 +9,7 @@ import { ModelPool } from "./model-pool.ts";
 import { newId } from "./new-id.ts";
 import { type OpenApi, openApi } from "./openapi.ts";
 import { openApiPage } from "./openapi-page.ts";
+import type { PageFiles } from "./page-files.ts";
 import { RequestScope } from "./request-scope.ts";
 import { json, type Limits, type Route, type ServerState } from "./route.ts";
 import { ROUTES } from "./routes.ts";
@@ -22,6 +23,8 @@ export interface AppOptions extends GuardOptions, Partial<Limits> {
   readonly isDraining?: () => boolean;
   /** As /openapi.json shows it. */
   readonly version?: string;
+  /** The chat page, by `readPageFiles`. Default: none. */
+  readonly page?: PageFiles;
 }
 
 /** The app: a function from Request to Response, `fetch`, which any server that speaks of those can mount. */
@@ -71,6 +74,8 @@ export function createApp(models: ModelPool | Model | readonly Model[], options:
     app,
     openApi(ROUTES, { version: options.version ?? "0", hasKeys: Boolean(options.apiKeys?.length) }),
   );
+  for (const [path, { body, headers }] of options.page ?? [])
+    app.get(path, ({ body: send }) => send(body, 200, headers));
   app.notFound(refuseUnknown);
   app.onError((error, context) => errorResponse(error, undefined, context, state));
   return app;
