@@ -25,11 +25,21 @@ export type ConstraintSpec =
   | { readonly type: "gbnf"; readonly grammar: string };
 
 export interface ConstraintOptions {
-  /**
-   * The language begins after this text; before it everything may come but the end of the answer. For models that reason
-   * first: `</think>`.
-   */
-  readonly after?: string;
+  /** The model reasons first: what it writes until `close` is free, but for an end, and the language begins after it. */
+  readonly reasoning?: ReasoningMarks | undefined;
+  /** Special tokens that the answer may use where the language has their text, as marks of tool calls. Default none. */
+  readonly markers?: readonly string[];
+  /** A space in front of the answer is not part of it; so with SentencePiece when the answer starts a text. Default false. */
+  readonly dropsFirstSpace?: boolean;
+  /** Logits the model gives, if they are more than the tokenizer has tokens. */
+  readonly vocabularySize?: number;
+}
+
+export interface ReasoningMarks {
+  /** `</think>` and the like. */
+  readonly close: string;
+  /** Given where the prompt does not open the reasoning: the answer begins with this text, or does without reasoning. */
+  readonly open?: string;
 }
 
 /** A compiled language: makes constraints for as many answers as wanted, which share what they find out about it. */
