@@ -63,19 +63,18 @@ const ENFORCED: ReadonlySet<string> = new Set([
 
 /** Keywords with a value that asks for nothing. */
 const HARMLESS: Readonly<Record<string, (value: unknown, schema: SchemaObject) => boolean>> = {
-  uniqueItems: (value, schema) =>
-    value === false || (typeof schema["maxItems"] === "number" && schema["maxItems"] <= 1),
+  uniqueItems: (value, schema) => value === false || (typeof schema.maxItems === "number" && schema.maxItems <= 1),
   dependentRequired: isEmpty,
   dependentSchemas: isEmpty,
   dependencies: isEmpty,
   unevaluatedItems: (value) => value === true,
   unevaluatedProperties: (value) => value === true,
-  minContains: (_, schema) => schema["contains"] === undefined,
-  maxContains: (_, schema) => schema["contains"] === undefined,
+  minContains: (_, schema) => schema.contains === undefined,
+  maxContains: (_, schema) => schema.contains === undefined,
   // biome-ignore lint/suspicious/noThenProperty: the keyword's name
-  then: (_, schema) => schema["if"] === undefined,
-  else: (_, schema) => schema["if"] === undefined,
-  if: (_, schema) => schema["then"] === undefined && schema["else"] === undefined,
+  then: (_, schema) => schema.if === undefined,
+  else: (_, schema) => schema.if === undefined,
+  if: (_, schema) => schema.then === undefined && schema.else === undefined,
 };
 
 /** Counts past this are refused where they ask for so much; where they allow it they are no bound. */

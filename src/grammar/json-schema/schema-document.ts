@@ -47,7 +47,7 @@ export class SchemaDocument {
   /** What a `$ref` names. Throws ERR_GRAMMAR for what is not in this document. */
   resolve(reference: unknown, place: string): SchemaNode {
     if (typeof reference !== "string") throw grammarError("not a reference", place, { got: describe(reference) });
-    const id = isObject(this.root.schema) ? this.root.schema["$id"] : undefined;
+    const id = isObject(this.root.schema) ? this.root.schema.$id : undefined;
     const own = typeof id === "string" && reference.startsWith(`${id}#`) ? reference.slice(id.length) : reference;
     if (!own.startsWith("#"))
       throw grammarError("the reference leaves the document", place, {
@@ -81,8 +81,7 @@ export class SchemaDocument {
       const { value, place } = next;
       if (typeof value !== "object" || value === null || seen.has(value)) continue;
       seen.add(value);
-      if (isObject(value) && typeof value["$anchor"] === "string")
-        anchors.set(value["$anchor"], { schema: value, place });
+      if (isObject(value) && typeof value.$anchor === "string") anchors.set(value.$anchor, { schema: value, place });
       for (const [key, child] of Object.entries(value))
         open.push({ value: child, place: `${place}/${escapeKey(key)}` });
     }

@@ -101,7 +101,7 @@ export class ShapeReader {
     if (narrowed.types.size === 0) return [];
     let shapes: readonly Shape[] = [narrowed];
     if (keywords.has("$ref"))
-      shapes = this.#applyAll(shapes, this.#document.resolve(schema["$ref"], keywords.at("$ref")), inner);
+      shapes = this.#applyAll(shapes, this.#document.resolve(schema.$ref, keywords.at("$ref")), inner);
     for (const [i, one] of (keywords.list("allOf") ?? []).entries())
       shapes = this.#applyAll(shapes, within("allOf", i, one), inner);
     const any = keywords.list("anyOf");
@@ -152,7 +152,7 @@ export class ShapeReader {
       maxProperties: Math.min(shape.maxProperties, keywords.most("maxProperties")),
       required: new Set([...shape.required, ...(keywords.strings("required") ?? [])]),
       names: keywords.has("propertyNames")
-        ? [...shape.names, this.#document.node(keywords.schema["propertyNames"], keywords.at("propertyNames"))]
+        ? [...shape.names, this.#document.node(keywords.schema.propertyNames, keywords.at("propertyNames"))]
         : shape.names,
       objects: object ? [...shape.objects, object] : shape.objects,
     };
@@ -180,7 +180,7 @@ function anything(place: string): Shape {
 }
 
 function readTypes(keywords: Keywords): { types: ReadonlySet<TypeName>; integer: boolean } {
-  const given = keywords.schema["type"];
+  const given = keywords.schema.type;
   if (given === undefined) return { types: new Set(TYPES), integer: false };
   const names: readonly unknown[] = Array.isArray(given) ? given : [given];
   const types = new Set<TypeName>();
@@ -189,14 +189,14 @@ function readTypes(keywords: Keywords): { types: ReadonlySet<TypeName>; integer:
     if (!type) return keywords.fail("type", `${TYPES.join(", ")} or integer`);
     types.add(type);
   }
-  if (keywords.schema["nullable"] === true) types.add("null");
+  if (keywords.schema.nullable === true) types.add("null");
   return { types, integer: names.includes("integer") && !names.includes("number") };
 }
 
 function readValues(keywords: Keywords): readonly unknown[] | undefined {
   const list = keywords.list("enum");
   if (!keywords.has("const")) return list;
-  const only = keywords.schema["const"];
+  const only = keywords.schema.const;
   return list && !list.some((one) => sameJson(one, only)) ? [] : [only];
 }
 
@@ -252,12 +252,12 @@ function readArray(keywords: Keywords, document: SchemaDocument): ArrayRule | un
 function readObject(keywords: Keywords, document: SchemaDocument): ObjectRule | undefined {
   const properties = keywords.object("properties");
   const patterns = keywords.object("patternProperties");
-  let rest = keywords.schema["additionalProperties"];
+  let rest = keywords.schema.additionalProperties;
   let restKey = "additionalProperties";
-  if (keywords.has("unevaluatedProperties") && keywords.schema["unevaluatedProperties"] !== true) {
+  if (keywords.has("unevaluatedProperties") && keywords.schema.unevaluatedProperties !== true) {
     for (const key of ["$ref", "allOf", "anyOf", "oneOf"])
       if (keywords.has(key)) keywords.fail("unevaluatedProperties", `no ${key} beside it`);
-    if (rest === undefined) [rest, restKey] = [keywords.schema["unevaluatedProperties"], "unevaluatedProperties"];
+    if (rest === undefined) [rest, restKey] = [keywords.schema.unevaluatedProperties, "unevaluatedProperties"];
   }
   if (!properties && !patterns && rest === undefined) return undefined;
   const within = (key: string, name: string, schema: unknown): SchemaNode =>
