@@ -29,6 +29,8 @@ export interface AnswerEnd {
   /** Why it ended, as the APIs say it. */
   readonly reason: "stop" | "length" | "tool_calls";
   readonly result: GenerationResult;
+  /** Of the answer's tokens. */
+  readonly reasoningTokens: number;
 }
 
 export interface CompleteAnswer extends AnswerEnd {
@@ -39,6 +41,7 @@ export interface CompleteAnswer extends AnswerEnd {
 
 /** An answer under way. */
 export interface Answer {
+  readonly promptTokens: number;
   /** Once. Leaving the iteration ends the generation. */
   readonly events: AsyncIterable<AnswerEvent>;
   /** When the events have ended. */
@@ -50,33 +53,38 @@ export interface Answer {
  * refuses: a conversation its template does not know, one too long, a queue that is full.
  */
 export async function startAnswers(call: Call, model: Model, conversation: Conversation): Promise<Answer[]> {
-  const { messages, tools, toolChoice, templateVariables, reasoning, choices } = conversation;
-  const shownTools = toolChoice === "none" ? [] : tools;
-  const prompt = model.encodeChat(
-    model.renderChat(messages, {
-      ...(shownTools.length > 0 && { tools: shownTools.map((tool) => ({ type: "function", function: tool })) }),
-      templateVariables: { ...(reasoning !== undefined && { enable_thinking: reasoning }), ...templateVariables },
-    }),
-  );
+  const prompt = renderPrompt(model, conversation);
   const { scope, state } = call;
   const common = { startsText: true, signal: scope.signal, timeoutMs: state.limits.timeoutMs };
-  const generations = Array.from({ length: choices }, (_, index) =>
+  const generations = Array.from({ length: conversation.choices }, (_, index) =>
     model.complete(prompt, { ...choiceOptions(conversation.options, index), ...common }),
   );
   for (const generation of generations) generation.start();
-  return generations.map((generation) => makeAnswer(call, model, generation));
+  return generations.map((generation) => makeAnswer(call, model, generation, prompt.length));
 }
 
-function makeAnswer({ state }: Call, model: Model, generation: Generation): Answer {
+/** The tokens that the model sees of a conversation. */
+export function renderPrompt(model: Model, conversation: Conversation): Int32Array {
+  const { messages, tools, toolChoice, templateVariables, reasoning, prefill = "" } = conversation;
+  const shownTools = toolChoice === "none" ? [] : tools;
+  const rendered = model.renderChat(messages, {
+    ...(shownTools.length > 0 && { tools: shownTools.map((tool) => ({ type: "function", function: tool })) }),
+    templateVariables: { ...(reasoning !== undefined && { enable_thinking: reasoning }), ...templateVariables },
+  });
+  return model.encodeChat(rendered + prefill);
+}
+
+function makeAnswer({ state }: Call, model: Model, generation: Generation, promptTokens: number): Answer {
   async function* events(): AsyncGenerator<AnswerEvent, void> {
     const tracked = state.metrics.track(model.info.name, generation.events(), () => generation.result);
     for await (const { text, tokens } of tracked) yield { parts: text ? [{ type: "text", text }] : [], tokens };
   }
   return {
+    promptTokens,
     events: events(),
     async end() {
       const result = await generation.result;
-      return { reason: result.finishReason === "length" ? "length" : "stop", result };
+      return { reason: result.finishReason === "length" ? "length" : "stop", result, reasoningTokens: 0 };
     },
   };
 }

@@ -16,6 +16,8 @@ export type ToolChoice = "auto" | "none" | "required" | { readonly name: string 
 /** What each of the chat APIs comes down to. */
 export interface Conversation {
   readonly messages: readonly ChatMessage[];
+  /** Words the answer begins with, which the model goes on from. */
+  readonly prefill?: string;
   readonly tools: readonly FunctionTool[];
   readonly toolChoice: ToolChoice;
   readonly parallelToolCalls: boolean;

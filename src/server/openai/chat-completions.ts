@@ -5,6 +5,7 @@ import { type Answer, type AnswerPart, completeAnswer, interleaved, startAnswers
 import { newId } from "../new-id.ts";
 import { bodyOf, eventResponse, json, type Route } from "../route.ts";
 import { DONE, type ServerEvent } from "../sse.ts";
+import { chatLogprobs } from "./chat-logprobs.ts";
 import { type ChatRequest, chatRequestSchema } from "./chat-request.ts";
 import { type UsageBody, usageBody, usageSchema } from "./usage.ts";
 
@@ -155,19 +156,5 @@ function deltaOf(part: AnswerPart): object {
 }
 
 function logprobsBody(tokenizer: Model["tokenizer"], tokens: readonly GeneratedToken[]): Logprobs {
-  const entry = ({
-    id,
-    text,
-    logprob = 0,
-  }: {
-    id: number;
-    text: string;
-    logprob?: number;
-  }): {
-    token: string;
-    logprob: number;
-    bytes: number[];
-  } => ({ token: text, logprob, bytes: Array.from(tokenizer.tokenBytes(id)) });
-  const content = tokens.map((token) => ({ ...entry(token), top_logprobs: (token.top ?? []).map(entry) }));
-  return { content, refusal: null };
+  return { content: chatLogprobs(tokenizer, tokens), refusal: null };
 }

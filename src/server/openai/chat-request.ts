@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import type { ConstraintSpec } from "../../grammar/token-constraint.ts";
 import type { ChatMessage } from "../../text/chat-template.ts";
-import { type Conversation, type FunctionTool, type ToolChoice, toolCallMessagePart } from "../conversation.ts";
+import { type Conversation, type ToolChoice, toolCallMessagePart } from "../conversation.ts";
 import {
   demand,
   ignored,
@@ -13,6 +13,7 @@ import {
   samplingFields,
   samplingOptions,
 } from "../fields.ts";
+import { checkToolChoice, functionName, functionTool, MAX_TOOLS } from "../tool-fields.ts";
 
 const textPart = v.strictObject({ type: v.literal("text"), text: v.string() });
 const refusalPart = v.strictObject({ type: v.literal("refusal"), refusal: v.string() });
@@ -53,8 +54,6 @@ const messages = v.pipe(v.array(message), v.minLength(1));
 /** A conversation alone, as the chat template will read it. */
 export const chatMessagesSchema: v.GenericSchema<unknown, ChatMessage[]> = v.pipe(messages, v.transform(chatMessages));
 
-const functionName = v.pipe(v.string(), v.regex(/^[a-zA-Z0-9_-]{1,64}$/, "it must match ^[a-zA-Z0-9_-]{1,64}$."));
-
 const tool = v.strictObject({
   type: v.literal("function"),
   function: v.strictObject({
@@ -94,7 +93,7 @@ const schema = v.strictObject({
   logprobs: optional(v.boolean()),
   top_logprobs: optional(integer(0, 20)),
   response_format: optional(responseFormat),
-  tools: optional(v.pipe(v.array(tool), v.maxLength(128))),
+  tools: optional(v.pipe(v.array(tool), v.maxLength(MAX_TOOLS))),
   tool_choice: optional(toolChoice),
   parallel_tool_calls: optional(v.boolean()),
   reasoning_effort: optional(v.picklist(["none", "minimal", "low", "medium", "high", "xhigh"])),
@@ -136,15 +135,9 @@ function readBody(body: Body): ChatRequest {
   demand(!body.stream_options || body.stream === true, "stream_options", "'stream_options' needs 'stream' to be true.");
   const tools = (body.tools ?? []).map(({ function: each }) => functionTool(each));
   const choice = body.tool_choice;
-  demand(!choice || choice === "none" || tools.length > 0, "tool_choice", "'tool_choice' needs 'tools'.");
   const toolChoice: ToolChoice =
     typeof choice === "object" && choice !== null ? { name: choice.function.name } : (choice ?? "auto");
-  if (typeof toolChoice === "object")
-    demand(
-      tools.some((each) => each.name === toolChoice.name),
-      "tool_choice",
-      `Tool choice '${toolChoice.name.slice(0, 64)}' is not among 'tools'.`,
-    );
+  checkToolChoice(toolChoice, tools);
   const effort = body.reasoning_effort;
   const maxTokens = body.max_completion_tokens ?? body.max_tokens;
   return {
@@ -168,16 +161,6 @@ function readBody(body: Body): ChatRequest {
       },
     },
   };
-}
-
-/** Without the fields that were left out: templates print a tool as it stands. */
-export function functionTool(tool: {
-  readonly name: string;
-  readonly description?: string | null | undefined;
-  readonly parameters?: Record<string, unknown> | null | undefined;
-}): FunctionTool {
-  const { name, description, parameters } = tool;
-  return { name, ...(description && { description }), ...(parameters && { parameters }) };
 }
 
 function constraintSpec({ response_format: format, structured_outputs: outputs }: Body): ConstraintSpec | undefined {
