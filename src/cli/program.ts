@@ -110,6 +110,33 @@ export function createProgram(interrupt: AbortSignal): Command {
   addEvaluateCommands(program, interrupt);
 
   program
+    .command("convert")
+    .summary("write a model in another encoding, every weight the same")
+    .description(
+      "Writes MODEL as OUT in another encoding. Refuses, naming the first tensor, where that cannot hold a weight exactly.",
+    )
+    .argument("<model>", "as for run; it must be on this machine")
+    .argument("<out>", "a folder to make, or a file that ends in .gguf")
+    .requiredOption(
+      "--to <encoding>",
+      "cpu_int4, gptq, gptq_v2, awq, compressed-tensors, f16, bf16, f32, gguf (each matrix in the smallest type that holds it), or gguf: with f32, f16, bf16, q8_0, q4_0, q4_1, q4_k",
+    )
+    .option("--lossy", "round what the encoding cannot hold, and say what was rounded")
+    .option("-f, --force", "replace what is there")
+    .option("--json", "print what was written as JSON")
+    .option("-q, --quiet", "no progress")
+    .option("--verbose", "show stacks of errors")
+    .addHelpText(
+      "after",
+      example(
+        "halfbyte convert ./model-gptq ./model-ct --to compressed-tensors",
+        "halfbyte convert ./model-int4 ./model.gguf --to gguf",
+        "halfbyte convert smollm2 ./smollm2-f32 --to f32",
+      ),
+    )
+    .action(async (model, out, options) => (await import("./convert.ts")).convert(model, out, options, interrupt));
+
+  program
     .command("doctor")
     .summary("show what this machine offers, and test the executors")
     .description("Shows CPU, threads, memory, cache and executors. Each kernel computes a small step as a test.")

@@ -92,6 +92,18 @@ export function declaredForm(
   return { encoding, N, K, bits, groupSize, scale, symmetric, ...(inputOrder && { inputOrder }) };
 }
 
+/** A matrix whose maker vouches for what it will be written as. */
+export interface VouchedSource extends MatrixSource {
+  readonly vouched: Pick<FolderForm, "bits" | "scale" | "symmetric"> & {
+    /** In GGUF. */
+    readonly blocks?: string;
+  };
+}
+
+export function vouchedForm(source: MatrixSource): VouchedSource["vouched"] | undefined {
+  return "vouched" in source ? (source as VouchedSource).vouched : undefined;
+}
+
 function checkSizes(form: ExactForm, encoding: FolderEncoding, bits: 4 | 8, N: number): void {
   const { K } = form.matrix;
   if (encoding === "cpu_int4") form.multiple(K, 2, "inputs");
@@ -100,6 +112,13 @@ function checkSizes(form: ExactForm, encoding: FolderEncoding, bits: 4 | 8, N: n
     form.multiple(K, 32 / bits, "inputs");
     form.multiple(N, 32 / bits, "outputs");
   }
+}
+
+/** Whether an encoding takes matrices of that shape. */
+export function sizesFit({ N, K }: { N: number; K: number }, encoding: FolderEncoding, bits: 4 | 8): boolean {
+  const perWord = 32 / bits;
+  if (encoding === "gptq" || encoding === "gptq_v2") return K % perWord === 0 && N % perWord === 0;
+  return encoding === "cpu_int4" ? K % 2 === 0 : encoding !== "awq" || N % 8 === 0;
 }
 
 /** Version 1 stores zeros less one, and readers differ on what the −1 of a zero of 0 does to its neighbours in a word. */

@@ -1,9 +1,11 @@
 import { HalfbyteError } from "../errors.ts";
+import { INEXACT_REMEDY } from "../formats/encodings/exact-form.ts";
 import { encodeBlocks, type WritableBlocks } from "../formats/ggml/encode.ts";
 import { type GgmlType, ggmlTypes } from "../formats/ggml/types.ts";
 import type { MatrixSource } from "../weights/matrix-source.ts";
 import type { FloatType, QuantizedMatrix } from "../weights/quantized-matrix.ts";
 import { chunkRows, eachChunk } from "./chunks.ts";
+import { vouchedForm } from "./folder-form.ts";
 import { exactFloatType, floatBytes } from "./outgoing.ts";
 import type { GgufHeader, Outgoing } from "./writer.ts";
 
@@ -15,20 +17,20 @@ export const GGUF_ENCODINGS: readonly GgufEncoding[] = ["F32", "F16", "BF16", "Q
 const FLOATS: Partial<Record<GgufEncoding, FloatType>> = { F32: "f32", F16: "f16", BF16: "bf16" };
 
 /** Where nothing is asked for: the smallest type that holds the matrix. */
-const SMALLEST_FIRST: readonly GgufEncoding[] = ["Q4_0", "Q4_1", "Q4_K", "Q8_0"];
+const SMALLEST_FIRST: readonly WritableBlocks[] = ["Q4_0", "Q4_1", "Q4_K", "Q8_0"];
 
 export function typeNamed(name: string): GgmlType {
   return ggmlTypes().find((type) => type.name === name)!;
 }
 
 /** Whether a matrix of the file is there in blocks of that very type, to be copied. */
-export function standsAs(source: MatrixSource, type: GgmlType): boolean {
+function standsAs(source: MatrixSource, type: GgmlType): boolean {
   return source.ggml?.type === type.id && !source.inputOrder;
 }
 
 /**
- * The type of blocks or floats a matrix can be written in without loss: the one that is asked for, or the smallest. Throws
- * ERR_UNSUPPORTED, with the matrix as the place and the reason, where that one cannot hold it.
+ * The type a matrix can be written in without loss: its own where none is asked for or, made of floats, blocks are; that
+ * which is asked for; or the smallest that holds it. Throws ERR_UNSUPPORTED, with the matrix as the place and the reason.
  */
 export async function exactGgmlType(
   source: MatrixSource,
@@ -36,45 +38,47 @@ export async function exactGgmlType(
   signal?: AbortSignal,
 ): Promise<GgmlType> {
   const { ggml, like } = source;
-  if (ggml && !source.inputOrder && (asked === undefined || typeNamed(asked).id === ggml.type))
-    return ggmlTypes().find(({ id }) => id === ggml.type)!;
-  if (asked !== undefined) {
-    const float = FLOATS[asked];
-    if (float) await exactFloatType(source, [float], signal);
-    else await tryBlocks(source, asked as WritableBlocks, signal);
+  const vouched = vouchedForm(source)?.blocks;
+  if (vouched !== undefined) return typeNamed(vouched);
+  const float = asked && FLOATS[asked];
+  if (float) {
+    await exactFloatType(source, [float], signal);
     return typeNamed(asked);
   }
-  if (like.kind === "quantized")
-    for (const type of SMALLEST_FIRST) {
-      try {
-        await tryBlocks(source, type as WritableBlocks, signal);
-        return typeNamed(type);
-      } catch (error) {
-        if (!(error instanceof HalfbyteError && error.code === "ERR_UNSUPPORTED")) throw error;
-      }
-    }
-  const float = await exactFloatType(source, ["bf16", "f16", "f32"], signal);
-  return typeNamed(float.toUpperCase());
+  if (like.kind === "float") return typeNamed(like.type.toUpperCase());
+  if (asked) {
+    await tryBlocks(source, asked as WritableBlocks, signal);
+    return typeNamed(asked);
+  }
+  if (ggml && !source.inputOrder) return ggmlTypes().find(({ id }) => id === ggml.type)!;
+  for (const type of SMALLEST_FIRST) if (await fits(source, type, signal)) return typeNamed(type);
+  return typeNamed((await exactFloatType(source, ["bf16", "f16", "f32"], signal)).toUpperCase());
+}
+
+async function fits(source: MatrixSource, type: WritableBlocks, signal: AbortSignal | undefined): Promise<boolean> {
+  try {
+    await tryBlocks(source, type, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof HalfbyteError && error.code === "ERR_UNSUPPORTED") return false;
+    throw error;
+  }
 }
 
 async function tryBlocks(source: MatrixSource, type: WritableBlocks, signal: AbortSignal | undefined): Promise<void> {
-  const { name, like, inputOrder } = source;
-  refuseUnfit(source, type);
-  if (like.kind === "float" || inputOrder) return;
+  const { name, like, inputOrder, ggml } = source;
+  if (inputOrder)
+    throw new HalfbyteError(
+      "ERR_UNSUPPORTED",
+      `${type} cannot hold this matrix exactly: its inputs stand in an order of their own`,
+      { place: name, remedy: INEXACT_REMEDY },
+    );
+  if (ggml?.type === typeNamed(type).id) return;
   // A refusal that follows from the kind of the matrix comes without reading.
-  encodeBlocks(type, like, name);
+  encodeBlocks(type, like as QuantizedMatrix, name);
   await eachChunk(source, signal, (rows, first) => {
     encodeBlocks(type, rows as QuantizedMatrix, name, first);
   });
-}
-
-function refuseUnfit({ name, like, inputOrder }: MatrixSource, type: GgufEncoding): void {
-  const reason =
-    like.kind === "float"
-      ? "it is made of floats, which must be quantised first"
-      : inputOrder && "its inputs stand in an order of their own";
-  if (!reason) return;
-  throw new HalfbyteError("ERR_UNSUPPORTED", `${type} cannot hold this matrix exactly: ${reason}`, { place: name });
 }
 
 /** A matrix as a tensor of a GGUF file: its own blocks where it stands in them, else encoded anew; floats are rounded. */

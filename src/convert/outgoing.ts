@@ -1,6 +1,7 @@
 import { bf16ToF32, f16ToF32, f32ToBf16, f32ToF16 } from "../arithmetic/half.ts";
 import { HalfbyteError } from "../errors.ts";
 import { readBytes } from "../formats/byte-source.ts";
+import { INEXACT_REMEDY } from "../formats/encodings/exact-form.ts";
 import { FLOAT_DTYPES } from "../formats/encodings/tensors.ts";
 import type { SafetensorsTensor } from "../formats/safetensors/open-safetensors.ts";
 import type { MatrixSource } from "../weights/matrix-source.ts";
@@ -44,13 +45,11 @@ export function floatTensor(
   };
 }
 
-/** A vector in memory. */
-export function vectorTensor(name: string, values: Float32Array, type: FloatType): Outgoing<SafetensorsHeader> {
-  const bytes = bytesOf(values, type);
-  return {
-    tensors: [{ name, dtype: FLOAT_DTYPES[type], shape: [values.length], byteLength: bytes.byteLength }],
-    write: (put) => put(name, 0, bytes),
-  };
+/** A vector in memory, as a matrix of one output. */
+export function vectorSource(name: string, values: Float32Array): MatrixSource {
+  const K = values.length;
+  const of = (N: number): Matrix => ({ kind: "float", N, K, type: "f32", values: values.subarray(0, N * K) });
+  return { name, N: 1, K, rowBytes: 4 * K, like: of(0), readRows: async (_, count) => of(count) };
 }
 
 /** Weights [N, K] of rows, inputs in their own order, little-endian. */
@@ -79,12 +78,11 @@ function bytesOf(values: Float32Array, type: FloatType): Uint8Array {
   return new Uint8Array(bits.buffer);
 }
 
-/** Types that have all of the numbers, among `types`. */
-export function typesHolding(values: Float32Array, types: readonly FloatType[]): FloatType[] {
+function typesHolding(values: Float32Array, types: readonly FloatType[]): FloatType[] {
   return types.filter((type) => {
     if (type === "f32") return true;
     const [round, exact] = type === "f16" ? [f32ToF16, f16ToF32] : [f32ToBf16, bf16ToF32];
-    return values.every((value) => exact(round(value)) === value || Number.isNaN(value));
+    return values.every((value) => exact(round(value)) === value);
   });
 }
 
@@ -106,5 +104,8 @@ export async function exactFloatType(
       if (left[0] !== "f32" && left.length > 0) left = typesHolding(floatsOf(rows, undefined), left);
     });
   if (left[0]) return left[0];
-  throw new HalfbyteError("ERR_UNSUPPORTED", `${types.join(" or ")} cannot hold this matrix exactly`, { place: name });
+  throw new HalfbyteError("ERR_UNSUPPORTED", `${types.join(" or ")} cannot hold this tensor exactly`, {
+    place: name,
+    remedy: INEXACT_REMEDY,
+  });
 }

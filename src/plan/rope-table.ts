@@ -30,6 +30,12 @@ function inverseFrequencies(spec: RopeSpec): Float64Array {
   return out;
 }
 
+/** What scaling divides each frequency by, [rotary / 2]: how a GGUF file says any scaling. */
+export function ropeDivisors({ rotary, base, scaling }: RopeSpec): Float64Array {
+  const plain = inverseFrequencies({ rotary, base });
+  return plain.map((frequency, i) => frequency / scaled(frequency, i, scaling));
+}
+
 function scaled(frequency: number, i: number, scaling: RopeScaling | undefined): number {
   switch (scaling?.type) {
     case undefined:

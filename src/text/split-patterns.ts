@@ -149,3 +149,18 @@ export function splitKind(name: string): SplitKind {
     got: JSON.stringify(name.slice(0, 100)),
   });
 }
+
+/** The first kind that does the same, or undefined where none does. What a kind says of a beginning token is put aside. */
+export function splitKindOf(wanted: SplitKind): string | undefined {
+  const same = ({ patterns, composes = false, ignoreMerges = false }: SplitKind): boolean =>
+    composes === (wanted.composes ?? false) &&
+    ignoreMerges === (wanted.ignoreMerges ?? false) &&
+    patterns.length === wanted.patterns.length &&
+    patterns.every((pattern, i) => sameExpression(pattern, wanted.patterns[i]!));
+  return [...kinds].find(([, kind]) => same(kind))?.[0];
+}
+
+/** Spellings differ: `(?i:'s|…)` and `(?:'[sS]|…)` are one. */
+function sameExpression(a: string, b: string): boolean {
+  return a === b || splitPattern(a).source === splitPattern(b).source;
+}

@@ -10,6 +10,8 @@ import {
 import { groupValue, offsetValue } from "../../weights/unpack.ts";
 import type { FlatValues } from "./tensors.ts";
 
+export const INEXACT_REMEDY: string = "choose an encoding that holds it, or let it be rounded (--lossy)";
+
 /**
  * The same weights in the form an encoding asks for, or ERR_UNSUPPORTED with the reason: nothing here rounds. `encoding`
  * and `place` are for the message.
@@ -36,6 +38,7 @@ export class ExactForm {
   refusal(reason: string): HalfbyteError {
     return new HalfbyteError("ERR_UNSUPPORTED", `${this.#encoding} cannot hold this matrix exactly: ${reason}`, {
       place: this.#place,
+      remedy: INEXACT_REMEDY,
     });
   }
 
