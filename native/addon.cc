@@ -206,15 +206,9 @@ napi_value kernels(napi_env env, napi_callback_info) {
   });
 }
 
-/** machine() → { cpu, threads }. */
-napi_value machine(napi_env env, napi_callback_info) {
-  return guarded(env, [&] {
-    napi_value object;
-    check(env, napi_create_object(env, &object));
-    check(env, napi_set_named_property(env, object, "cpu", text(env, cpuName())));
-    check(env, napi_set_named_property(env, object, "threads", number(env, usableThreads())));
-    return object;
-  });
+/** cpu() → its name. */
+napi_value cpu(napi_env env, napi_callback_info) {
+  return guarded(env, [&] { return text(env, cpuName()); });
 }
 
 const Kernels& kernelsNamed(const std::string& name) {
@@ -411,7 +405,7 @@ napi_value init(napi_env env, napi_value exports) {
     const char* name;
     napi_callback call;
   } kFunctions[] = {{"kernels", kernels},
-                    {"machine", machine},
+                    {"cpu", cpu},
                     {"create", create},
                     {"matrixBytes", matrixBytes},
                     {"logits", logits},

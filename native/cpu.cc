@@ -1,17 +1,11 @@
 #include "cpu.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <thread>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 #if defined(__linux__)
-#include <sched.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -78,7 +72,7 @@ uint32_t cpuFeatures() {
 
 std::string cpuName() {
   char name[49] = {};
-  if (__get_cpuid_max(0x80000000, nullptr) < 0x80000004) return "unknown";
+  if (__get_cpuid_max(0x80000000, nullptr) < 0x80000004) return "CPU";
   for (uint32_t i = 0; i < 3; i++) {
     const Registers r = cpuid(0x80000002 + i, 0);
     std::memcpy(name + 16 * i, &r, 16);
@@ -101,7 +95,7 @@ uint32_t cpuFeatures() {
   return features;
 }
 
-std::string cpuName() { return "unknown"; }
+std::string cpuName() { return "CPU"; }
 #endif
 
 std::string featureNames(uint32_t missing) {
@@ -114,62 +108,6 @@ std::string featureNames(uint32_t missing) {
   for (const auto& [feature, name] : kNames)
     if (missing & feature) text += (text.empty() ? "" : ", ") + std::string(name);
   return text;
-}
-
-#if defined(__linux__)
-namespace {
-
-std::string firstWord(const std::string& path) {
-  std::ifstream file(path);
-  std::string word;
-  file >> word;
-  return word;
-}
-
-/** CPUs a cgroup folder grants, or infinity. Version 2 has "quota period" in cpu.max, version 1 two files. */
-double quotaIn(const std::string& folder) {
-  std::ifstream file(folder + "/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (file >> quota >> period) return quota == "max" || period <= 0 ? INFINITY : std::atof(quota.c_str()) / period;
-  const double v1 = std::atof(firstWord(folder + "/cpu.cfs_quota_us").c_str());
-  const double v1Period = std::atof(firstWord(folder + "/cpu.cfs_period_us").c_str());
-  return v1 > 0 && v1Period > 0 ? v1 / v1Period : INFINITY;
-}
-
-/** The tightest quota of our cgroup and of those above it. */
-double cgroupQuota() {
-  double quota = INFINITY;
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool unified = controllers.empty();
-    if (!unified && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
-    const std::string root = unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
-    for (std::string path = line.substr(second + 1);;) {
-      quota = std::min(quota, quotaIn(root + path));
-      if (path.empty() || path == "/") break;
-      path.erase(path.find_last_of('/'));
-    }
-  }
-  return quota;
-}
-
-}  // namespace
-#endif
-
-int usableThreads() {
-  int count = static_cast<int>(std::thread::hardware_concurrency());
-#if defined(__linux__)
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
-  const double quota = cgroupQuota();
-  // A quota of 1.5 CPUs lets two threads run, each throttled; one runs the whole time.
-  if (std::isfinite(quota)) count = std::min(count, static_cast<int>(quota));
-#endif
-  return std::max(1, count);
 }
 
 }  // namespace halfbyte

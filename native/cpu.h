@@ -25,7 +25,4 @@ std::string cpuName();
 /** Names of the features in `missing`, for messages. */
 std::string featureNames(uint32_t missing);
 
-/** Threads that can really run at once: affinity (which includes a cpuset) and the cgroup's quota; at least 1. */
-int usableThreads();
-
 }  // namespace halfbyte

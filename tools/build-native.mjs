@@ -1,5 +1,6 @@
 // Builds the native executor with the machine's own C++ compiler and Node-API's headers from npm: no Python, no download.
-// Without a compiler for C++20 it says so in one line and the WebAssembly executor serves; `--require` makes that an error.
+// Does nothing for outputs newer than their inputs. Without a compiler for C++20, or where it fails, it says so in one line
+// and the WebAssembly executor serves; `--require` makes that an error.
 // For tests, in folders of their own: `--sanitize` adds the address and undefined-behaviour sanitizers, `--emulate`
 // plays AMX tiles in software and AVX-VNNI by AVX-512 VNNI, where a CPU has neither. HALFBYTE_ADDON names the addon to load in place of the usual one.
 import { execFile, spawnSync } from "node:child_process";
@@ -48,34 +49,35 @@ __attribute__((target("avxvnni,avx512vnni"))) int wide() { return 1; }
 int main() { std::atomic<unsigned> word{1}; word.wait(0); word.notify_all(); return std::bit_cast<int>(1.0f) == 0; }
 `;
 
-const compiler = findCompiler();
-const include = await napiHeaders();
-if (compiler && include) await build(compiler, include);
+/** Why there is no addon, in words for people. */
+class NotBuilt extends Error {}
 
-function skip(reason, remedy) {
+try {
+  await build(findCompiler(), await napiHeaders());
+} catch (error) {
+  if (!(error instanceof NotBuilt)) throw error;
   console.error(
-    `native executor not built: ${reason}; the WebAssembly executor serves, several times slower; ${remedy}`,
+    `native executor not built, the WebAssembly executor serves, at about half the speed: ${error.message}`,
   );
   if (process.argv.includes("--require")) process.exitCode = 1;
-  return undefined;
 }
 
 function findCompiler() {
-  if (process.platform === "win32") return skip("Windows is not supported yet", "use WSL");
+  if (process.platform === "win32") throw new NotBuilt("Windows is not supported yet; use WSL");
   const names = process.env.CXX ? [process.env.CXX] : ["c++", "g++", "clang++"];
-  const failures = [];
   for (const name of names) {
-    const trial = spawnSync(name, ["-std=c++20", "-x", "c++", "-", "-fsyntax-only"], {
-      input: probe,
-      encoding: "utf8",
-    });
-    if (trial.status === 0) {
-      const { stdout } = spawnSync(name, ["--version"], { encoding: "utf8" });
-      return { name, version: stdout.split("\n")[0], quiet: quietFlags(name, stdout) };
-    }
-    failures.push(`${name} ${trial.error ? "not found" : "lacks C++20"}`);
+    const { status, stdout } = spawnSync(name, ["--version"], { encoding: "utf8" });
+    if (status === 0) return { name, version: stdout.split("\n")[0], quiet: quietFlags(name, stdout) };
   }
-  return skip(failures.join(", "), "install g++ 11 or clang++ 14, or later, and run npm run build:native");
+  throw new NotBuilt(`no ${names.join(", ")} here; install g++ 11 or clang++ 14, or later, and build again`);
+}
+
+function checkCompiler(name, version) {
+  const trial = spawnSync(name, ["-std=c++20", "-x", "c++", "-", "-fsyntax-only"], { input: probe });
+  if (trial.status !== 0)
+    throw new NotBuilt(
+      `${version} lacks C++20; install g++ 11 or clang++ 14, or later (CXX names it), and build again`,
+    );
 }
 
 /** GCC 12 warns about its own AVX-512 header. */
@@ -88,7 +90,7 @@ async function napiHeaders() {
     const { default: headers } = await import("node-api-headers");
     return headers.include_dir;
   } catch {
-    return skip("the package node-api-headers is not installed", "run npm ci");
+    throw new NotBuilt("the package node-api-headers is not installed; run npm ci");
   }
 }
 
@@ -108,6 +110,7 @@ async function build({ name, version, quiet }, include) {
   });
   if (stale.length === 0 && modified(target) >= Math.max(...sources.map((source) => modified(objectOf(source)))))
     return;
+  checkCompiler(name, version);
   // Largest first, so that none is left alone at the end.
   const queue = stale.sort((a, b) => weight(b) - weight(a));
   const worker = async () => {
@@ -131,9 +134,7 @@ async function output(name, args, path) {
     if (stderr) process.stderr.write(stderr);
     renameSync(unfinished, path);
   } catch (error) {
-    process.stderr.write(error.stderr ?? String(error));
-    console.error(`native executor not built: ${name} failed on ${basename(path)}`);
-    process.exit(1);
+    throw new NotBuilt(`${name} failed on ${basename(path)}\n${error.stderr ?? error}`);
   }
 }
 
@@ -152,7 +153,7 @@ function weight(source) {
   return dirname(source).endsWith("isa") ? 2 : 1;
 }
 
-/** As in src/executors/native/addon.ts. */
+/** As in src/executors/native/addon-candidates.ts. */
 function platformName() {
   const { platform, arch } = process;
   if (platform !== "linux") return `${platform}-${arch}`;

@@ -131,7 +131,18 @@ function readable({ node, v8, platform, machine, threads, cache, kernels }: Repo
     `${executor} ${kernel}`,
     runs
       ? `${plural(threads!, "thread")}, loaded and tested in ${formatDuration(milliseconds!)}, ${exact ? "exact" : "not the reference's bits"}`
-      : oneLine(reason!),
+      : oneLine(reason!.split("\n")[0]!),
   ]);
-  return `${facts}\n\n${styled(stdout, "bold", "executors, the default first")}\n${formatTable(rows)}`;
+  const table = `${styled(stdout, "bold", "executors, the default first")}\n${formatTable(rows)}`;
+  return [facts, table, ...withoutNative(kernels)].join("\n\n");
+}
+
+/** What is tried to load the native executor, where it does not load, and what that costs. */
+function withoutNative(kernels: readonly KernelReport[]): string[] {
+  const missing = kernels.find(({ executor, kernel }) => executor === "native" && kernel === "");
+  if (!missing?.reason) return [];
+  const [, ...places] = missing.reason.split("\n").map((line) => oneLine(line));
+  const cost =
+    "Without it answers come at about half the speed (docs/executors.md has figures); their bits are the same.";
+  return [[styled(process.stdout, "bold", "the native executor"), ...places, cost].join("\n")];
 }

@@ -1,10 +1,13 @@
+import type { ExecutorInfo } from "../executors/executor.ts";
+import { linearKernels, type MatrixKernel, type Running } from "../executors/linear-kernels.ts";
 import { dumpPlan } from "../plan/dump.ts";
+import type { Plan } from "../plan/plan.ts";
 import { formatBytes, formatCount, formatParameters, formatTable } from "./format.ts";
 import { examine, type Inspection, type InspectionOptions, type TensorRow } from "./inspection.ts";
-import { chooseKernel, type KernelChoice } from "./kernels.ts";
+import { wouldRun } from "./kernels.ts";
 import { openModelFile } from "./open-file.ts";
 import { errorLine } from "./report-error.ts";
-import { oneLine, styled } from "./terminal-text.ts";
+import { firstLine, oneLine, styled } from "./terminal-text.ts";
 
 export interface InspectCommandOptions extends InspectionOptions {
   readonly metadata?: boolean;
@@ -30,7 +33,8 @@ export async function inspect(
   try {
     interrupt.throwIfAborted();
     const inspection = await examine(file, options);
-    const choice = inspection.plan && (await chooseKernel({ executor, kernel, threads, environment: process.env }));
+    const running = inspection.plan && (await wouldRun({ executor, kernel, threads, environment: process.env }));
+    const choice = running && { running, kernels: kernelsByName(inspection.plan!, running) };
     process.stdout.write(
       options.json ? json(place, inspection, choice) : `${readable(place, inspection, choice, options)}\n`,
     );
@@ -39,15 +43,32 @@ export async function inspect(
   }
 }
 
-function json(place: string, inspection: Inspection, choice: KernelChoice | undefined): string {
+interface Choice {
+  readonly running: Omit<ExecutorInfo, "threads">;
+  readonly kernels: ReadonlyMap<string, MatrixKernel>;
+}
+
+function kernelsByName(plan: Plan, running: Running): Choice["kernels"] {
+  return new Map(linearKernels(plan, running).map((kernel) => [kernel.name, kernel]));
+}
+
+/** `native avx512-vnni, W4A8`. */
+function describeKernel(kernel: MatrixKernel | undefined): string {
+  if (!kernel) return "";
+  return kernel.instructions ? `${kernel.instructions}, ${kernel.arithmetic}` : "row look-up";
+}
+
+function json(place: string, inspection: Inspection, choice: Choice | undefined): string {
   const { refusal, tensors, plan, ...rest } = inspection;
-  const kernel = choice && `${choice.executor} ${choice.kernel}`;
   const value = {
     place,
     ...rest,
     ...(refusal && { refusal: { code: refusal.code, message: refusal.message } }),
-    ...(choice && { executor: choice }),
-    tensors: tensors.map((tensor) => (isMatrix(tensor) && kernel ? { ...tensor, kernel } : tensor)),
+    ...(choice && { executor: choice.running }),
+    tensors: tensors.map((tensor) => {
+      const kernel = choice?.kernels.get(tensor.name);
+      return kernel ? { ...tensor, kernel } : tensor;
+    }),
     ...(plan && { plan: dumpPlan(plan).split("\n") }),
   };
   return `${JSON.stringify(value, undefined, 2)}\n`;
@@ -56,7 +77,7 @@ function json(place: string, inspection: Inspection, choice: KernelChoice | unde
 function readable(
   place: string,
   inspection: Inspection,
-  choice: KernelChoice | undefined,
+  choice: Choice | undefined,
   options: InspectCommandOptions,
 ): string {
   const { stdout } = process;
@@ -70,8 +91,7 @@ function readable(
     heading("tensors"),
     formatTable(tensorTable(options.tensors ? ungrouped(tensors) : grouped(tensors), choice), [0, 4]),
   );
-  if (choice?.rejected.length)
-    parts.push(...choice.rejected.map(({ kernel, reason }) => `not ${kernel}: ${oneLine(reason)}`));
+  if (choice) parts.push(...notTaken(choice));
   if (options.plan && plan)
     parts.push(
       heading("plan"),
@@ -83,7 +103,7 @@ function readable(
   return parts.join("\n");
 }
 
-function facts(place: string, inspection: Inspection, choice: KernelChoice | undefined): string[][] {
+function facts(place: string, inspection: Inspection, choice: Choice | undefined): string[][] {
   const { format, fileBytes, parameters, architecture, config, memory, bitsPerWeight, plan } = inspection;
   const rows = [["file", `${oneLine(place)}, ${format}, ${formatBytes(fileBytes)}`]];
   if (!architecture || !config || !memory || !plan)
@@ -112,17 +132,35 @@ function facts(place: string, inspection: Inspection, choice: KernelChoice | und
     ],
     ["arena", `${formatBytes(memory.arenaBytes)} for steps of ${plan.maxRows} tokens`],
     ["memory", `${formatBytes(memory.totalBytes)} with a full context of ${context}`],
-    ...(choice
-      ? [["runs on", `${choice.executor} ${choice.kernel} (${choice.reason}), activations ${plan.activations}`]]
-      : []),
+    ...(choice ? [["runs on", `${whatRuns(choice)}, activations ${plan.activations}`]] : []),
   ];
+}
+
+function whatRuns({ running: { name, kernel, reason } }: Choice): string {
+  return `${name} ${kernel} (${reason})`;
+}
+
+/** Each reason once, with the number of matrices where it is not all of them. */
+function notTaken({ running, kernels }: Choice): string[] {
+  const counts = new Map<string, number>();
+  const multiplied = [...kernels.values()].filter(({ instructions }) => instructions);
+  for (const { kernel, reason } of multiplied.flatMap(({ rejected }) => rejected)) {
+    const line = `not ${kernel}: ${firstLine(reason)}`;
+    counts.set(line, (counts.get(line) ?? 0) + 1);
+  }
+  const general = running.rejected.map(({ kernel, reason }) => `not ${kernel}: ${firstLine(reason)}`);
+  const some = [...counts].filter(([line]) => !general.includes(line));
+  return [...general, ...some.map(([line, count]) => `${line} (${count} of ${multiplied.length} matrices)`)];
 }
 
 interface TensorLine extends TensorRow {
   readonly count: number;
+  /** The first of them by its whole name. */
+  readonly example: string;
 }
 
-const ungrouped = (tensors: readonly TensorRow[]): TensorLine[] => tensors.map((tensor) => ({ ...tensor, count: 1 }));
+const ungrouped = (tensors: readonly TensorRow[]): TensorLine[] =>
+  tensors.map((tensor) => ({ ...tensor, count: 1, example: tensor.name }));
 
 /** Tensors that differ only in the number of their layer, as one line. */
 function grouped(tensors: readonly TensorRow[]): TensorLine[] {
@@ -132,13 +170,12 @@ function grouped(tensors: readonly TensorRow[]): TensorLine[] {
     const key = JSON.stringify([name, tensor.type, tensor.shape]);
     const line = lines.get(key);
     if (line) lines.set(key, { ...line, count: line.count + 1, bytes: line.bytes + tensor.bytes });
-    else lines.set(key, { ...tensor, name, count: 1 });
+    else lines.set(key, { ...tensor, name, count: 1, example: tensor.name });
   }
-  return [...lines.values()].map((line) => (line.count === 1 ? { ...line } : line));
+  return [...lines.values()];
 }
 
-function tensorTable(lines: readonly TensorLine[], choice: KernelChoice | undefined): string[][] {
-  const kernel = choice ? `${choice.executor} ${choice.kernel}` : "";
+function tensorTable(lines: readonly TensorLine[], choice: Choice | undefined): string[][] {
   const rows = lines.map((tensor) => [
     `${tensor.count} ×`,
     oneLine(tensor.name, 80),
@@ -146,13 +183,9 @@ function tensorTable(lines: readonly TensorLine[], choice: KernelChoice | undefi
     tensor.shape.join(" × "),
     formatBytes(tensor.bytes),
     tensor.packed ?? (choice ? "not used" : ""),
-    isMatrix(tensor) ? kernel : "",
+    describeKernel(choice?.kernels.get(tensor.example)),
   ]);
   return [["", "name", "type", "shape", "bytes", choice ? "in memory" : "", choice ? "kernel" : ""], ...rows];
-}
-
-function isMatrix({ packed, shape }: TensorRow): boolean {
-  return packed !== undefined && shape.length > 1;
 }
 
 function metadataRows(metadata: Inspection["metadata"], maxLength: number): string[][] {

@@ -70,8 +70,8 @@ export function addRunOptions(command: Command): Command {
 export function addExecutorOptions(command: Command): Command {
   return command
     .option("--threads <count>", "threads to compute with (default: what doctor says)", integerFrom(1))
-    .option("--executor <name>", "wasm, native (npm run build:native) or reference (default: wasm)")
-    .option("--kernel <name>", "an instruction set of the executor, such as simd (default: the best here)")
+    .option("--executor <name>", "native, wasm or reference (default: the first that runs here)")
+    .option("--kernel <name>", "an instruction set, such as avx2 or simd (default: the best here)")
     .addOption(
       new Option("--activations <mode>", "precision of activations (default: a8)").choices([
         "a8",

@@ -1,7 +1,7 @@
 import type { GenerationResult } from "../engine/generation-result.ts";
 import type { ModelInfo } from "../model.ts";
 import { formatBytes, formatDuration, formatRate, plural } from "./format.ts";
-import { oneLine } from "./terminal-text.ts";
+import { firstLine, oneLine } from "./terminal-text.ts";
 
 /** `smollm2, 98.4 MB at 5.01 bits per weight, on wasm relaxed-simd with 2 threads (why)`. */
 export function describeModel({ name, weightBytes, bitsPerWeight, executor }: ModelInfo): string {
@@ -21,7 +21,7 @@ export function describeTimings({ timings, usage }: GenerationResult): string {
 
 /** The executors and kernels that were not taken, a line each; empty where the first choice runs. */
 export function describeRejected({ executor }: ModelInfo): string {
-  return executor.rejected.map(({ kernel, reason }) => `not ${kernel}: ${oneLine(reason)}\n`).join("");
+  return executor.rejected.map(({ kernel, reason }) => `not ${kernel}: ${firstLine(reason)}\n`).join("");
 }
 
 /** What `run --json` prints. */

@@ -18,6 +18,11 @@ export function oneLine(text: string, maxLength: number = Number.POSITIVE_INFINI
   return cut.replace(NOT_IN_A_LINE, escaped);
 }
 
+/** As `oneLine`, without what follows a line break. */
+export function firstLine(text: string): string {
+  return oneLine(text.split("\n")[0]!);
+}
+
 function escaped(character: string): string {
   if (character === "\n") return "\\n";
   if (character === "\t") return "\\t";

@@ -68,8 +68,16 @@ export interface ExecutorInfo {
 }
 
 export interface Rejected {
+  /** An executor, or one of its kernels: "native", "native amx-int8". */
   readonly kernel: string;
   readonly reason: string;
+}
+
+/** An instruction set that an executor has kernels for. */
+export interface KernelState {
+  readonly name: string;
+  /** Why it cannot run here; undefined where it can. */
+  readonly unavailable: string | undefined;
 }
 
 export interface LoadOptions {
@@ -77,6 +85,10 @@ export interface LoadOptions {
   readonly threads?: number;
   /** Force a kernel by name; ERR_EXECUTOR with the reason when it cannot run here. */
   readonly kernel?: string;
+  /** Kernels not to take, by name; ERR_EXECUTOR where none is left. */
+  readonly disabled?: readonly string[];
+  /** Executors that were not taken: they stand first in `ExecutorInfo.rejected`. */
+  readonly rejected?: readonly Rejected[];
   readonly signal?: AbortSignal;
   /** Weight bytes packed so far and in all. */
   readonly onProgress?: (packedBytes: number, totalBytes: number) => void;
@@ -95,6 +107,10 @@ export interface Executor {
   readonly name: ExecutorInfo["name"];
   /** Undefined where the executor can run here, else the reason it cannot. */
   unavailable(): Promise<string | undefined>;
+  /** Its instruction sets, best first. Only where it is available. */
+  kernels(): Promise<readonly KernelState[]>;
+  /** Why another executor is faster here though this one can run; undefined where none is. */
+  outdone?(): Promise<string | undefined>;
   load(plan: Plan, weights: WeightSet, options?: LoadOptions): Promise<PlanRunner>;
   /** Begins what `load` does that no plan decides, where that takes time. Throws what `load` would throw for the options. */
   prepare?(options?: LoadOptions): Promise<PreparedExecutor>;

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Executor, LoadOptions, StepBatch } from "../../src/executors/executor.ts";
-import { nativeExecutor, nativeKernels } from "../../src/executors/native/native-executor.ts";
+import { nativeExecutor } from "../../src/executors/native/native-executor.ts";
 import { referenceExecutor } from "../../src/executors/reference/reference.ts";
 import type { ActivationMode, CacheType } from "../../src/plan/plan.ts";
 import { MATRIX_KINDS, Random, type RandomModel, randomModel } from "../random-plan.ts";
 
 const missing = await nativeExecutor.unavailable();
-const kernels = missing ? [] : nativeKernels();
-const runnable = kernels.filter(({ reason }) => !reason).map(({ name }) => name);
+const kernels = missing ? [] : await nativeExecutor.kernels();
+const runnable = kernels.filter(({ unavailable }) => unavailable === undefined).map(({ name }) => name);
 
 const blocks = Int32Array.from([5, 2, 0, 3, 7]);
 const neighbour = Int32Array.from([1, 4, 6, 8, 9]);
@@ -63,7 +63,8 @@ describe.runIf(missing)("the native executor", () => {
 describe.skipIf(missing)("native kernels give the reference's bits", () => {
   it("tests every kernel this CPU can run", () => {
     expect(runnable).toContain("scalar");
-    for (const { name, reason } of kernels) if (reason) console.log(`kernel ${name} is not tested here: ${reason}`);
+    for (const { name, unavailable: reason } of kernels)
+      if (reason) console.log(`kernel ${name} is not tested here: ${reason}`);
   });
 
   const modes: [ActivationMode, CacheType][] = [

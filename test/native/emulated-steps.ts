@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { nativeExecutor, nativeKernels } from "../../src/executors/native/native-executor.ts";
+import { nativeExecutor } from "../../src/executors/native/native-executor.ts";
 import { referenceBits, runScript, script } from "../conformance/conformance.ts";
 import { MATRIX_KINDS, type RandomModel, randomModel } from "../random-plan.ts";
 
@@ -25,7 +25,7 @@ if (command === "record") {
 } else {
   const expected: number[][][] = JSON.parse(readFileSync(path!, "utf8"));
   const told: string[] = [];
-  for (const { name: kernel, reason } of nativeKernels()) {
+  for (const { name: kernel, unavailable: reason } of await nativeExecutor.kernels()) {
     if (reason) {
       told.push(`${kernel}: ${reason}`);
       continue;

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { nativeExecutor, nativeKernels } from "../../src/executors/native/native-executor.ts";
+import { nativeExecutor } from "../../src/executors/native/native-executor.ts";
 import { FINAL_HIDDEN } from "../../src/plan/plan.ts";
 import { hiddenRows, keptCase, keptDifference } from "../conformance/kept-values.ts";
 
 const missing = await nativeExecutor.unavailable();
-const runnable = missing ? [] : nativeKernels().flatMap(({ name, reason }) => (reason ? [] : [name]));
+const runnable = missing
+  ? []
+  : (await nativeExecutor.kernels()).flatMap(({ name, unavailable }) => (unavailable ? [] : [name]));
 
 describe.skipIf(missing)("values that a native runner keeps", () => {
   const cases = [3, 4].map(keptCase);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Executor, LoadOptions, StepBatch } from "../../src/executors/executor.ts";
-import { nativeExecutor, nativeKernels } from "../../src/executors/native/native-executor.ts";
+import { nativeExecutor } from "../../src/executors/native/native-executor.ts";
 import { referenceExecutor } from "../../src/executors/reference/reference.ts";
 import { openGguf } from "../../src/formats/gguf/open-gguf.ts";
 import { openFileSource } from "../../src/formats/node-file-source.ts";
@@ -9,7 +9,7 @@ import type { ActivationMode } from "../../src/plan/plan.ts";
 import { gemmaPath, smollm2Path } from "../models.ts";
 
 const missing = await nativeExecutor.unavailable();
-const runnable = missing ? [] : nativeKernels().filter(({ reason }) => !reason);
+const runnable = missing ? [] : (await nativeExecutor.kernels()).filter(({ unavailable }) => unavailable === undefined);
 const blocks = Int32Array.of(1, 0);
 /** Seven tokens, then one: the many-row and the one-row kernels on every matrix. */
 const steps: StepBatch[] = [

@@ -1,6 +1,6 @@
-import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
-import { type ErrorCode, HalfbyteError } from "../../errors.ts";
+import type { ErrorCode } from "../../errors.ts";
+import { HalfbyteError } from "../../errors.ts";
+import { addonCandidates, loadFirst } from "./addon-candidates.ts";
 
 /** A runner inside the addon. */
 export type Handle = { readonly halfbyte: unique symbol };
@@ -8,7 +8,7 @@ export type Handle = { readonly halfbyte: unique symbol };
 /** What native/addon.cc exports; its comments say what each does. */
 export interface Addon {
   kernels(): { name: string; reason: string }[];
-  machine(): { cpu: string; threads: number };
+  cpu(): string;
   create(
     ops: Int32Array,
     matrices: Int32Array,
@@ -44,46 +44,12 @@ export interface Addon {
   detach(buffer: ArrayBuffer): void;
 }
 
-const require: NodeJS.Require = createRequire(import.meta.url);
-
-/** Platform as the binary packages name it: linux-x64-gnu, darwin-arm64, … */
-function platformName(): string {
-  const { platform, arch } = process;
-  if (platform !== "linux") return `${platform}-${arch}`;
-  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
-  return `${platform}-${arch}-${header.glibcVersionRuntime ? "gnu" : "musl"}`;
-}
-
-/** Where the addon may be: built here, or in the platform's package; or where HALFBYTE_ADDON says. */
-function candidates(): { place: string; remedy: string }[] {
-  const platform = platformName();
-  const forced = process.env["HALFBYTE_ADDON"];
-  if (forced) return [{ place: forced, remedy: "unset HALFBYTE_ADDON" }];
-  return [
-    {
-      place: fileURLToPath(new URL(`../../../build/native/halfbyte-${platform}.node`, import.meta.url)),
-      remedy: "npm run build:native, which needs a C++20 compiler",
-    },
-    { place: `halfbyte-${platform}/halfbyte.node`, remedy: `npm install halfbyte-${platform}` },
-  ];
-}
-
 let loaded: Addon | undefined;
 
 /** The addon, loaded once. Throws ERR_EXECUTOR that lists every place looked at, with its remedy. */
 export function loadAddon(): Addon {
-  if (loaded) return loaded;
-  const failures: string[] = [];
-  for (const { place, remedy } of candidates()) {
-    try {
-      loaded = require(place) as Addon;
-      return loaded;
-    } catch (error) {
-      const [reason] = String((error as Error).message).split("\n");
-      failures.push(`${place}: ${reason}; remedy: ${remedy}`);
-    }
-  }
-  throw new HalfbyteError("ERR_EXECUTOR", `the native executor is not built for this platform\n${failures.join("\n")}`);
+  loaded ??= loadFirst(addonCandidates()) as Addon;
+  return loaded;
 }
 
 /** Runs a call into the addon; its errors become ours. */

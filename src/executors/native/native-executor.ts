@@ -1,62 +1,60 @@
 import { HalfbyteError } from "../../errors.ts";
 import type { Plan } from "../../plan/plan.ts";
-import type { Executor, ExecutorInfo, LoadOptions, PlanRunner, Rejected, WeightSet } from "../executor.ts";
+import { chooseKernel } from "../choose-kernel.ts";
+import type { Executor, ExecutorInfo, KernelState, LoadOptions, PlanRunner, WeightSet } from "../executor.ts";
+import { cpuBudget } from "../threads-node.ts";
 import { type Addon, loadAddon } from "./addon.ts";
 import { createRunner } from "./native-runner.ts";
+
+/** More threads than a pool can usefully hold together at the pace of a token. */
+const MOST_THREADS = 256;
 
 /** C++ kernels on a pool of threads: the fastest executor, for Node on CPUs it was built for. */
 export const nativeExecutor: Executor = {
   name: "native",
   unavailable: async () => {
     try {
-      return slowReason(loadAddon());
+      loadAddon();
+      return undefined;
     } catch (error) {
       return (error as Error).message;
     }
   },
+  outdone: async () => slowReason(loadAddon()),
+  kernels: async () => nativeKernels(loadAddon()),
   async load(plan: Plan, weights: WeightSet, options: LoadOptions = {}): Promise<PlanRunner> {
     const addon = loadAddon();
-    return createRunner(addon, plan, weights, chooseKernel(addon, options), options);
+    return createRunner(addon, plan, weights, executorInfo(addon, options), options);
   },
 };
 
-/** Names of all kernels in this build, best first, each with why this CPU cannot run it, or undefined. */
-export function nativeKernels(): { name: string; reason: string | undefined }[] {
-  return loadAddon()
-    .kernels()
-    .map(({ name, reason }) => ({ name, reason: reason || undefined }));
+function nativeKernels(addon: Addon): KernelState[] {
+  return addon.kernels().map(({ name, reason }) => ({ name, unavailable: reason || undefined }));
 }
 
 /** Why this CPU is better served by WebAssembly: its vectors beat the scalar kernel. */
 function slowReason(addon: Addon): string | undefined {
-  const kernels = addon.kernels();
-  if (kernels.find(({ reason }) => !reason)!.name !== "scalar") return undefined;
-  const rejected = kernels.filter(({ reason }) => reason).map(({ name, reason }) => `${name}: ${reason}`);
-  return `only the scalar kernel runs on ${addon.machine().cpu} (${rejected.join("; ")}); WebAssembly is faster`;
+  const kernels = nativeKernels(addon);
+  if (kernels.find(({ unavailable }) => unavailable === undefined)?.name !== "scalar") return undefined;
+  const rejected = kernels.flatMap(({ name, unavailable }) => (unavailable ? [`${name}: ${unavailable}`] : []));
+  const cpu = addon.cpu();
+  return `only the scalar kernel runs on this CPU (${cpu}; ${rejected.join("; ")}); WebAssembly is faster`;
 }
 
-function chooseKernel(addon: Addon, { kernel, threads }: LoadOptions): ExecutorInfo {
-  const all = addon.kernels();
-  const { cpu, threads: usable } = addon.machine();
-  if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= 256))
-    throw new HalfbyteError("ERR_ARGUMENT", "bad thread count", { expected: "1 to 256", got: `${threads}` });
-  const chosen = all.find(({ name, reason }) => (kernel === undefined ? !reason : name === kernel));
-  if (!chosen || chosen.reason)
-    throw new HalfbyteError("ERR_EXECUTOR", `kernel ${kernel} cannot run here`, {
-      expected: `one of ${all
-        .filter(({ reason }) => !reason)
-        .map(({ name }) => name)
-        .join(", ")}`,
-      got: chosen?.reason ?? "no kernel of that name",
+function executorInfo(addon: Addon, options: LoadOptions): ExecutorInfo {
+  const { threads } = options;
+  if (threads !== undefined && !(Number.isInteger(threads) && threads >= 1 && threads <= MOST_THREADS))
+    throw new HalfbyteError("ERR_ARGUMENT", "bad number of threads", {
+      place: "threads",
+      expected: `1 to ${MOST_THREADS}`,
+      got: String(threads),
     });
-  const rejected: Rejected[] = [];
-  for (const { name, reason } of all.slice(0, all.indexOf(chosen)))
-    rejected.push({ kernel: name, reason: reason || `${kernel} was asked for` });
+  const { kernel, rejected } = chooseKernel("native", nativeKernels(addon), options);
   return {
     name: "native",
-    kernel: chosen.name,
-    threads: threads ?? usable,
-    reason: kernel === undefined ? `the best that ${cpu} can run` : "asked for",
-    rejected,
+    kernel,
+    threads: threads ?? cpuBudget().threads,
+    reason: options.kernel === undefined ? `the best that this ${addon.cpu()} can run` : "asked for",
+    rejected: [...(options.rejected ?? []), ...rejected],
   };
 }

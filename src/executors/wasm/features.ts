@@ -1,4 +1,4 @@
-import type { Rejected } from "../executor.ts";
+import type { KernelState } from "../executor.ts";
 
 /** Instruction sets the kernels are built for. */
 export type WasmKernel = "simd" | "relaxed-simd";
@@ -14,7 +14,7 @@ const I32_CONST_0 = [0x41, 0];
 const I8X16_SPLAT = [0xfd, 0x0f];
 const I16X8_RELAXED_DOT = [0xfd, 0x92, 0x02];
 
-export function hasSimd(): boolean {
+function hasSimd(): boolean {
   return typeof WebAssembly !== "undefined" && validates([...I32_CONST_0, ...I8X16_SPLAT]);
 }
 
@@ -30,12 +30,20 @@ export function noSharedMemory(): string | undefined {
   return undefined;
 }
 
+/** The kernels, best first. */
+export function wasmKernels(): (KernelState & { readonly name: WasmKernel })[] {
+  const simd = hasSimd() ? undefined : "this engine's WebAssembly has no SIMD";
+  return [
+    { name: "relaxed-simd", unavailable: simd ?? noRelaxedSimd() },
+    { name: "simd", unavailable: simd },
+  ];
+}
+
 /** Why an engine has no relaxed SIMD, or undefined where it has. */
-export function noRelaxedSimd(): Rejected | undefined {
+function noRelaxedSimd(): string | undefined {
   if (hasRelaxedSimd()) return undefined;
   const old = typeof process !== "undefined" && process.versions?.node?.startsWith("20.");
-  const reason = old
+  return old
     ? "Node 20 has relaxed SIMD only with --experimental-wasm-relaxed-simd; Node 22 and later always"
     : "this engine's WebAssembly has no relaxed SIMD";
-  return { kernel: "relaxed-simd", reason };
 }

@@ -1,5 +1,6 @@
 import { HalfbyteError } from "../../errors.ts";
 import type { Plan } from "../../plan/plan.ts";
+import { chooseKernel } from "../choose-kernel.ts";
 import type {
   Executor,
   ExecutorInfo,
@@ -11,7 +12,7 @@ import type {
 } from "../executor.ts";
 import { kernelModule } from "./binaries.ts";
 import { type ComputePool, InlinePool, WorkerPool } from "./compute-pool.ts";
-import { hasSimd, noRelaxedSimd, noSharedMemory, type WasmKernel } from "./features.ts";
+import { noSharedMemory, type WasmKernel, wasmKernels } from "./features.ts";
 import { KernelMemory } from "./kernel-memory.ts";
 import { loadWeights } from "./load-weights.ts";
 import { mapMemory, writePlan } from "./memory-map.ts";
@@ -28,9 +29,8 @@ export const wasmExecutor: Executor = wasmExecutorWith({});
 export function wasmExecutorWith({ inline = false }: { inline?: boolean }): Executor {
   return {
     name: "wasm",
-    async unavailable() {
-      return hasSimd() ? undefined : "this engine's WebAssembly has no SIMD";
-    },
+    unavailable: async () => wasmKernels().at(-1)!.unavailable,
+    kernels: async () => wasmKernels(),
     load: async (plan, weights, options = {}) => (await prepare(options, inline)).load(plan, weights),
     prepare: (options = {}) => prepare(options, inline),
   };
@@ -46,7 +46,9 @@ interface Start {
 
 async function prepare(options: LoadOptions, forceInline: boolean): Promise<PreparedExecutor> {
   const platform = await currentPlatform();
-  const { kernel, rejected } = chooseKernel(options.kernel);
+  const chosen = chooseKernel("wasm", wasmKernels(), options);
+  const kernel = chosen.kernel as WasmKernel;
+  const rejected: Rejected[] = [...(options.rejected ?? []), ...chosen.rejected];
   const unshared = forceInline ? "asked for" : noSharedMemory();
   const shared = unshared === undefined;
   const threads = shared ? checkThreads(options.threads ?? platform.defaultThreads()) : 1;
@@ -90,21 +92,6 @@ function startPool(
 ): ComputePool {
   workers?.begin(module, memory);
   return workers ?? new InlinePool(module, memory);
-}
-
-function chooseKernel(wanted: string | undefined): { kernel: WasmKernel; rejected: Rejected[] } {
-  const missing = noRelaxedSimd();
-  if (wanted === undefined)
-    return missing ? { kernel: "simd", rejected: [missing] } : { kernel: "relaxed-simd", rejected: [] };
-  if (wanted === "simd")
-    return { kernel: "simd", rejected: [{ kernel: "relaxed-simd", reason: "simd was asked for" }] };
-  if (wanted !== "relaxed-simd")
-    throw new HalfbyteError("ERR_EXECUTOR", "the WebAssembly executor has no such kernel", {
-      expected: "simd or relaxed-simd",
-      got: wanted,
-    });
-  if (missing) throw new HalfbyteError("ERR_EXECUTOR", `the kernel relaxed-simd cannot run here: ${missing.reason}`);
-  return { kernel: "relaxed-simd", rejected: [] };
 }
 
 function checkThreads(threads: number): number {
