@@ -12,6 +12,8 @@ export interface OpenModel {
   readonly architecture: Architecture;
   readonly config: DecoderConfig;
   readonly graph: Graph;
+  /** The file's names of its tensors. */
+  readonly names: DecoderNames;
   readonly weights: ModelWeights;
   /** What a reader of the file should know: where its configuration is not what its tensors are, or steers nothing here. */
   readonly notes: readonly string[];
@@ -40,6 +42,7 @@ export function assemble(
     architecture,
     config,
     graph,
+    names,
     weights,
     notes,
     compile: (options) => compile(graph, weights.layouts, weights.vectorLengths, options),

@@ -1,5 +1,7 @@
 import { HalfbyteError } from "../errors.ts";
+import type { DecoderConfig } from "../models/decoder-config.ts";
 import type { OpenModel } from "../models/open-model.ts";
+import type { Graph } from "../plan/graph.ts";
 import type { MatrixSource } from "../weights/matrix-source.ts";
 import { activationGroupSize, type Matrix } from "../weights/quantized-matrix.ts";
 import { columnsOfSource, rowsOfSource } from "../weights/slice-matrix.ts";
@@ -23,8 +25,8 @@ export interface RankShare {
 /** What a rank has of one tensor. */
 export interface TensorShare {
   /**
-   * column: these outputs; what they give stays in the rank. row: these inputs; what ranks give is added up.
-   * replicated: all of it, in every rank.
+   * column: these outputs; what they give stays in the rank. row: these inputs; what ranks give is added up, and a bias is
+   * rank 0's, zeros elsewhere. replicated: all of it, in every rank.
    */
   readonly parallel: MatrixRole["parallel"];
   /** Outputs or inputs of the whole matrix, or elements of the vector, before the cut. */
@@ -38,11 +40,18 @@ export interface TensorShare {
   readonly taken?: Int32Array;
 }
 
-/** The weights of one rank of a model that several machines or processes share (tensor parallelism). */
+/** One rank of a model that several machines or processes share (tensor parallelism): its weights, and what to do with them. */
 export interface ModelShard {
   readonly architecture: string;
+  /** Of the whole model. */
+  readonly config: DecoderConfig;
   readonly share: RankShare;
-  /** By name, as in the model's file; biases of row-parallel matrices are in rank 0 alone, where they are added once. */
+  /**
+   * One step of this rank, its values as wide as they are here. Ranks must add up what the embedding and each row-parallel
+   * matrix gives before the next op reads it, and put their logits side by side.
+   */
+  readonly graph: Graph;
+  /** By name, as in the model's file. */
   readonly tensors: ReadonlyMap<string, TensorShare>;
   readonly notes: readonly string[];
   /** Throws ERR_MISSING for a name that is no matrix of the shard. */
@@ -83,8 +92,9 @@ export function modelShard(model: OpenModel, shard: ShardOptions): ModelShard {
     tensors.set(name, cut);
     matrices.set(name, cutMatrix(source, cut));
     if (role.bias === undefined) continue;
-    if (role.parallel === "column") tensors.set(role.bias, cut);
-    else if (rank === 0) tensors.set(role.bias, whole(source.N));
+    if (role.parallel === "row")
+      tensors.set(role.bias, { ...whole(source.N), parallel: "row", end: rank === 0 ? source.N : 0 });
+    else tensors.set(role.bias, cut);
   }
   for (const op of graph.ops) if (op.op === "norm") tensors.set(op.weight, whole(op.input.width / op.heads));
 
@@ -93,7 +103,9 @@ export function modelShard(model: OpenModel, shard: ShardOptions): ModelShard {
   };
   return {
     architecture: model.architecture.name,
+    config,
     share,
+    graph: model.architecture.graph(rankConfig(config, share), model.names),
     tensors,
     notes: model.notes,
     matrix: (name) => matrices.get(name) ?? absent(name),
@@ -101,8 +113,21 @@ export function modelShard(model: OpenModel, shard: ShardOptions): ModelShard {
       const cut = tensors.get(name);
       if (!cut || matrices.has(name)) return absent(name);
       const all = await weights.vector(name);
+      if (cut.parallel === "row" && cut.end === 0) return new Float32Array(cut.total);
       return cut.taken ? Float32Array.from(cut.taken, (i) => all[i]!) : all.slice(cut.first, cut.end);
     },
+  };
+}
+
+/** The configuration with the sizes that it has in one rank. */
+export function rankConfig(whole: DecoderConfig, { heads, kvHeads, inner, vocabulary }: RankShare): DecoderConfig {
+  const size = ({ first, end }: Range): number => end - first;
+  return {
+    ...whole,
+    heads: size(heads),
+    kvHeads: size(kvHeads),
+    innerSize: size(inner),
+    vocabularySize: size(vocabulary),
   };
 }
 

@@ -29,8 +29,8 @@ export interface OrderedMatrix {
 
 /**
  * The form of a matrix whose tensors have `groups` groups per output. Throws ERR_SHAPE for a matrix without outputs or
- * inputs, and where groups of that number, or of the declared size, do not divide K: the last group could be short in one
- * way or the other.
+ * inputs, where groups of that number do not divide K, and where as many of the declared size would have a short one last:
+ * nothing tells then which is meant.
  */
 export function matrixForm(
   { N, K, bits }: Omit<MatrixForm, "groupSize">,
@@ -46,7 +46,7 @@ export function matrixForm(
   if (groups < 1 || K % groups !== 0)
     refuse("groups do not divide the inputs", "a number of groups that divides K", got);
   const { groupSize: size = -1 } = declared;
-  if (groups > 1 && size > 0 && K % size !== 0)
+  if (groups > 1 && size > 0 && K % size !== 0 && groups === Math.ceil(K / size))
     refuse("groups do not divide the inputs", `groups of ${size}, as the configuration has it`, got);
   return { N, K, bits, groupSize: K / groups };
 }

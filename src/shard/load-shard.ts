@@ -1,0 +1,74 @@
+import { HalfbyteError } from "../errors.ts";
+import type { GgufFile } from "../formats/gguf/open-gguf.ts";
+import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
+import type { LoadModelOptions } from "../load-model.ts";
+import { openFolderModel, SHARD_KEY } from "../models/open-folder.ts";
+import { openModel } from "../models/open-model.ts";
+import { checkRank, type ShardOptions } from "./cuts.ts";
+import { MANIFEST_FILE, readManifest } from "./manifest.ts";
+import { type ModelShard, modelShard, rankConfig } from "./model-shard.ts";
+
+export interface LoadShardOptions
+  extends Pick<LoadModelOptions, "floatWeights" | "signal" | "onProgress" | "environment"> {
+  /** Which of the ranks that share the model. */
+  readonly shard: ShardOptions;
+}
+
+/** A rank's share of a model, and the files it is read from. */
+export interface LoadedShard extends ModelShard, AsyncDisposable {
+  /** Closes the files. */
+  close(): Promise<void>;
+}
+
+/** Takes a rank's share of a file, or of a folder that has that share alone. Closes the file if it throws. */
+export async function shardOfFile(
+  file: GgufFile | HuggingFaceFolder,
+  { shard, floatWeights = "keep" }: LoadShardOptions,
+): Promise<LoadedShard> {
+  try {
+    checkRank(shard);
+    const isShare = "config" in file && Object.hasOwn(file.config, SHARD_KEY);
+    const loaded = isShare
+      ? await writtenShard(file, shard, floatWeights)
+      : modelShard(await openModel(file, { floatWeights }), shard);
+    const close = (): Promise<void> => file.close();
+    return { ...loaded, close, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function writtenShard(
+  folder: HuggingFaceFolder,
+  { rank, of }: ShardOptions,
+  floatWeights: NonNullable<LoadModelOptions["floatWeights"]>,
+): Promise<ModelShard> {
+  const { share, tensors } = readManifest(await folder.json(MANIFEST_FILE));
+  if (share.rank !== rank || share.of !== of)
+    throw new HalfbyteError("ERR_ARGUMENT", "the folder has another rank's share", {
+      place: MANIFEST_FILE,
+      expected: `rank ${rank} of ${of}`,
+      got: `rank ${share.rank} of ${share.of}`,
+    });
+  let whole: ModelShard["config"] | undefined;
+  const model = await openFolderModel(folder, floatWeights, (config) => rankConfig((whole = config), share));
+  // Throws where the tensors do not have the sizes that the manifest says.
+  model.compile();
+  const { weights } = model;
+  const absent = (name: string): never => {
+    throw new HalfbyteError("ERR_MISSING", "the shard has no such tensor", { place: name });
+  };
+  for (const name of [...weights.layouts.keys(), ...weights.vectorLengths.keys()])
+    if (!tensors.has(name)) throw new HalfbyteError("ERR_MISSING", "the manifest lacks a tensor", { place: name });
+  return {
+    architecture: model.architecture.name,
+    config: whole!,
+    share,
+    graph: model.graph,
+    tensors,
+    notes: model.notes,
+    matrix: (name) => (weights.layouts.has(name) ? weights.matrix(name) : absent(name)),
+    vector: async (name) => (weights.vectorLengths.has(name) ? weights.vector(name) : absent(name)),
+  };
+}
