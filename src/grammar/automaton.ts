@@ -16,9 +16,9 @@ export interface Automaton {
 }
 
 /** States of one automaton: a pattern that needs more is mostly counting, and lengths count cheaper. */
-const MAX_STATES = 10_000;
+const MAX_STATES = 40_000;
 /** Steps of one construction: some tenths of a second. Nested counts and hostile patterns come near it. */
-const MAX_STEPS = 2_000_000;
+const MAX_STEPS = 3_000_000;
 
 export const ANY_TEXT: Pattern = {
   kind: "repeat",
@@ -63,7 +63,7 @@ class PatternStates {
 
   state(empty: number[], set?: CodePoints, to = 0): number {
     this.#budget.spend(1);
-    if (this.sets.length >= 20 * MAX_STATES) this.#budget.checkStates(this.sets.length);
+    if (this.sets.length >= 5 * MAX_STATES) this.#budget.checkStates(this.sets.length);
     this.empty.push(empty);
     this.to.push(to);
     return this.sets.push(set) - 1;

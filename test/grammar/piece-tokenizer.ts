@@ -7,7 +7,7 @@ const JSON_PIECES: readonly string[] = [
   ),
   ...["  ", "    ", "\n", "\n  ", "\n\n", "\t", ' "', '":', '": ', '",', '", "', '"}', '"]', "},", "}}", "{}", "[]"],
   ...['{"', '["', "[{", "]}", "\\u", "\\n", '\\"', "\\\\", "\\ud83d", "\\ude00", "é", "日本", "😀", "Ж", "ß,"],
-  ...["name", '"name"', "id", '{"a":', ", ", ": ", "<think>", "</think>", "</", "think>"],
+  ...["name", '"name"', "id", '{"a":', ", ", ": ", "foo", "<think>", "</think>", "</", "think>"],
 ];
 
 /** A tokenizer of all bytes and some pieces; its last token is the end, the one before a marker. */
