@@ -19,7 +19,8 @@ export function loadPlots(into: HTMLElement, text: HTMLElement): { start(): void
   let plots: uPlot[] | undefined;
 
   const data = (): [uPlot.AlignedData, uPlot.AlignedData] => {
-    const times = samples.map(({ at }) => at);
+    const now = samples.at(-1)!.at;
+    const times = samples.map(({ at }) => at - now);
     const rates = samples.map((sample, i) => {
       const before = samples[Math.max(0, i - 2)]!;
       return sample.at > before.at ? Math.max(0, sample.generated - before.generated) / (sample.at - before.at) : null;
@@ -82,9 +83,9 @@ function makePlots(into: HTMLElement): uPlot[] {
     height: 150,
     cursor: { show: false },
     legend: { live: false },
-    scales: { x: { time: true }, ...scales },
+    scales: { x: { time: false, range: [-SECONDS, 0] }, ...scales },
     axes: [
-      { ...axis, size: 24 },
+      { ...axis, size: 24, values: (_, seconds) => seconds.map((second) => (second ? `${second} s` : "now")) },
       axis,
       ...(right ? [{ ...axis, scale: "count", side: 1 as const, grid: { show: false } }] : []),
     ],
@@ -93,10 +94,17 @@ function makePlots(into: HTMLElement): uPlot[] {
   const from0 = { range: (_: uPlot, __: number, most: number): uPlot.Range.MinMax => [0, Math.max(1, most * 1.1)] };
   const speed = new uPlot(
     options(
-      "Tokens per second, and answers in the batch",
+      "Tokens/s, and answers in the batch",
       [
-        { label: "tokens/s", stroke: colour("--accent"), width: 2 },
-        { label: "answers", stroke: colour("--second"), width: 2, scale: "count", dash: [4, 3] },
+        { label: "tokens/s", stroke: colour("--accent"), width: 2, points: { show: false } },
+        {
+          label: "answers",
+          stroke: colour("--second"),
+          width: 2,
+          scale: "count",
+          dash: [4, 3],
+          points: { show: false },
+        },
       ],
       { y: from0, count: from0 },
       true,
@@ -107,7 +115,7 @@ function makePlots(into: HTMLElement): uPlot[] {
   const cache = new uPlot(
     options(
       "Cache in use, %",
-      [{ label: "cache", stroke: colour("--accent"), width: 2 }],
+      [{ label: "cache", stroke: colour("--accent"), width: 2, points: { show: false } }],
       { y: { range: [0, 100] } },
       false,
     ),

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -8,23 +8,11 @@ import { fileURLToPath } from "node:url";
 import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { smollm2Path } from "../models.ts";
+import { CHROMIUM, QUIET } from "./chromium.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const executablePath = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/google-chrome"].find(
-  (path) => path && existsSync(path),
-);
 const model = await smollm2Path();
-const missing = [!executablePath && "no Chromium", !model && "no SmolLM2"].filter(Boolean).join(", ");
-
-/** What a fresh Chromium must not do in a test: talk to the network. */
-const QUIET = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-  "--no-first-run",
-];
+const missing = [!CHROMIUM && "no Chromium", !model && "no SmolLM2"].filter(Boolean).join(", ");
 
 describe.skipIf(missing)(`a page with the built package in Chromium${missing && ` (skipped: ${missing})`}`, () => {
   let folder: string;
@@ -40,7 +28,7 @@ describe.skipIf(missing)(`a page with the built package in Chromium${missing && 
       }),
     );
     execFileSync("tar", ["-xf", join(folder, filename), "-C", folder]);
-    browser = await chromium.launch({ executablePath: executablePath!, args: QUIET });
+    browser = await chromium.launch({ executablePath: CHROMIUM!, args: [...QUIET] });
   }, 120_000);
 
   afterAll(async () => {
