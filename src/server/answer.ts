@@ -55,9 +55,9 @@ export interface Answer {
 export async function startAnswers(call: Call, model: Model, conversation: Conversation): Promise<Answer[]> {
   const prompt = renderPrompt(model, conversation);
   const { scope, state } = call;
-  const common = { startsText: true, signal: scope.signal, timeoutMs: state.limits.timeoutMs };
+  const common = { startsText: true, timeoutMs: state.limits.timeoutMs };
   const generations = Array.from({ length: conversation.choices }, (_, index) =>
-    model.complete(prompt, { ...choiceOptions(conversation.options, index), ...common }),
+    model.complete(prompt, { ...choiceOptions(conversation.options, index), ...common, signal: scope.branch() }),
   );
   for (const generation of generations) generation.start();
   return generations.map((generation) => makeAnswer(call, model, generation, prompt.length));

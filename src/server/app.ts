@@ -31,6 +31,8 @@ export interface AppOptions extends GuardOptions, Partial<Limits> {
 export type App = Hono<Environment>;
 
 interface Environment {
+  /** Where the server beneath is Node's: the response under way. */
+  Bindings: { outgoing?: { destroy(): unknown } };
   Variables: { scope: RequestScope };
 }
 
@@ -92,7 +94,9 @@ function observe(state: ServerState, stop: AbortSignal | undefined) {
     const { req } = context;
     const asked = req.header("x-request-id") ?? "";
     const id = REQUEST_ID.test(asked) ? asked : newId("req_");
-    const scope = new RequestScope(id, stop ? [req.raw.signal, stop] : [req.raw.signal]);
+    const outgoing = context.env?.outgoing;
+    const signals = stop ? [req.raw.signal, stop] : [req.raw.signal];
+    const scope = new RequestScope(id, signals, outgoing && (() => outgoing.destroy()));
     context.set("scope", scope);
     const start = performance.now();
     let status = 500;
@@ -106,7 +110,7 @@ function observe(state: ServerState, stop: AbortSignal | undefined) {
         status,
         ms: Math.round(performance.now() - start),
         ...(model !== undefined && { model }),
-        ...(scope.signal.aborted && { cancelled: true }),
+        ...(scope.signal.aborted && { cancelled: reasonOf(scope.signal) }),
         ...(failed && errorFields(error)),
       });
     });
@@ -117,6 +121,10 @@ function observe(state: ServerState, stop: AbortSignal | undefined) {
     context.header("x-content-type-options", "nosniff");
     if (!scope.streaming) scope.end();
   };
+}
+
+function reasonOf({ reason }: AbortSignal): string {
+  return reason instanceof Error ? reason.message : String(reason);
 }
 
 function addRoute(app: App, route: Route, state: ServerState, guard: Guard): void {

@@ -40,7 +40,7 @@ export async function listen(app: App, options: ListenOptions = {}): Promise<Lis
       maxHeaderSize: MAX_HEADER_BYTES,
       connectionsCheckingInterval: 1000,
     },
-    getRequestListener((request) => app.fetch(request), { overrideGlobalObjects: false }),
+    getRequestListener((request, { outgoing }) => app.fetch(request, { outgoing }), { overrideGlobalObjects: false }),
   );
   server.maxConnections = maxConnections;
   server.on("clientError", refuseBroken);

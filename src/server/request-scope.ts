@@ -4,7 +4,7 @@ import type { ModelPool } from "./model-pool.ts";
 /** What belongs to one request until its response has been sent to the end: its id, its model, and how it is cancelled. */
 export class RequestScope {
   readonly id: string;
-  /** Aborts when the client has gone, when it reads nothing, and when the server stops at once. */
+  /** Aborts when the client has gone, when it reads nothing, and when the server stops at once. For a few listeners. */
   readonly signal: AbortSignal;
   /** The model that answers, for the log. */
   model: string | undefined;
@@ -14,12 +14,16 @@ export class RequestScope {
   streaming = false;
   /** What went wrong after the response had begun. */
   error: unknown;
+  /** Closes the client's connection, where the server beneath can. */
+  readonly closeConnection: (() => void) | undefined;
   readonly #controller = new AbortController();
+  readonly #branches: AbortController[] = [];
   readonly #atEnd: (() => void)[] = [];
   #ended = false;
 
-  constructor(id: string, signals: readonly AbortSignal[]) {
+  constructor(id: string, signals: readonly AbortSignal[], closeConnection?: () => void) {
     this.id = id;
+    this.closeConnection = closeConnection;
     this.signal = this.#controller.signal;
     // Not AbortSignal.any: a signal that outlives all requests would keep something of each.
     for (const signal of signals) {
@@ -38,8 +42,17 @@ export class RequestScope {
     return lease.model;
   }
 
+  /** A signal that aborts with the request's, for one generation: a prompt may ask for hundreds, and Node warns of many listeners. */
+  branch(): AbortSignal {
+    const branch = new AbortController();
+    if (this.signal.aborted) branch.abort(this.signal.reason);
+    else this.#branches.push(branch);
+    return branch.signal;
+  }
+
   cancel(reason: unknown): void {
     this.#controller.abort(reason ?? new DOMException("the client has gone", "AbortError"));
+    for (const branch of this.#branches.splice(0)) branch.abort(this.signal.reason);
   }
 
   atEnd(work: () => void): void {

@@ -81,7 +81,8 @@ export function eventResponse(
     scope.cancel(reason);
     scope.end();
   };
-  const stream = eventStream(ending(events, scope, errorEvent), { ...state.limits, onCancel });
+  const { closeConnection } = scope;
+  const stream = eventStream(ending(events, scope, errorEvent), { ...state.limits, onCancel, closeConnection });
   return new Response(stream, {
     headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
   });

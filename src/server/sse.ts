@@ -14,6 +14,8 @@ export interface EventStreamOptions {
   readonly stallMs: number;
   /** Called once, when the client has gone or was given up. */
   readonly onCancel: (reason: unknown) => void;
+  /** Closes the connection of a client that was given up; without it the stream ends with an error. */
+  readonly closeConnection?: (() => void) | undefined;
 }
 
 const encoder = new TextEncoder();
@@ -38,7 +40,8 @@ export function eventStream(
   const giveUp = (controller: ReadableStreamDefaultController): void => {
     const reason = new DOMException("the client reads nothing", "TimeoutError");
     cancel(reason);
-    controller.error(reason);
+    if (options.closeConnection) options.closeConnection();
+    else controller.error(reason);
   };
   return new ReadableStream<Uint8Array>(
     {

@@ -121,7 +121,7 @@ function startChoices({ scope, state }: Call, model: Model, body: Body, asked: s
       logprobs: logprobs ?? (body.best_of ? 0 : undefined),
       // Reading a prompt alone is asked for by its log-probabilities.
       ...(body.echo && (logprobs !== undefined || body.max_tokens === 0) && { promptLogprobs: logprobs ?? 0 }),
-      signal: scope.signal,
+      signal: scope.branch(),
       timeoutMs: state.limits.timeoutMs,
     }),
   }));
