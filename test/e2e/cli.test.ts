@@ -223,7 +223,7 @@ describe.skipIf(!isBuilt)(title, () => {
       expect(stdout).toMatch(/^model +llama, 317 k parameters$/m);
       expect(stdout).toMatch(/^weights +208 kB packed, 5\.\d\d bits per weight$/m);
       expect(stdout).toMatch(/^cache +384 kB per 1,000 tokens/m);
-      expect(stdout).toMatch(/^3 × +blk\.\*\.ffn_up\.weight +Q4_0 +224 × 96 .*reference typescript$/m);
+      expect(stdout).toMatch(/^3 × +blk\.\*\.ffn_up\.weight +Q4_0 +224 × 96 .*reference typescript, W4A8$/m);
       expect(stdout).toContain("plan: ");
     });
 
@@ -234,7 +234,7 @@ describe.skipIf(!isBuilt)(title, () => {
         architecture: "llama",
         metadata: { "llama.block_count": 3, "tokenizer.ggml.tokens": { arrayOf: "string", length: 512 } },
         memory: { contextLength: 128, cacheBytes: 49152 },
-        executor: { executor: "reference" },
+        executor: { name: "reference", kernel: "typescript" },
       });
       expect(inspected.tensors).toHaveLength(29);
     });
