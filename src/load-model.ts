@@ -23,12 +23,12 @@ export interface LoadProgress {
 }
 
 export interface LoadModelOptions {
-  /** "wasm" (default), "native" where its addon was built, or "reference". */
+  /** "native" (default where its addon loads), "wasm", or "reference". */
   readonly executor?: string;
   /** An instruction set of the executor, by name; an impossible one is refused with the reason. */
   readonly kernel?: string;
   readonly threads?: number;
-  /** How activations meet quantised weights: "a8" (default), "a16" (closest to float), "a8-per-token". */
+  /** How activations meet quantised weights: "a8" (default), "a16" (closest to float), "a8-per-token"; or HALFBYTE_ACTIVATIONS. */
   readonly activations?: ActivationMode;
   /** How keys and values are kept. Default "f16". */
   readonly cacheType?: CacheType;
@@ -95,7 +95,8 @@ async function loadFile(
   executor: PreparedExecutor,
   options: LoadModelOptions,
 ): Promise<Model> {
-  const activations = choice("activations", options.activations ?? "a8", ACTIVATIONS);
+  const wished = options.activations ?? (options.environment?.HALFBYTE_ACTIVATIONS || "a8");
+  const activations = choice("activations", wished as ActivationMode, ACTIVATIONS);
   const cacheType = choice("cacheType", options.cacheType ?? "f16", CACHE_TYPES);
   const floatWeights = choice("floatWeights", options.floatWeights ?? "keep", FLOAT_WEIGHTS);
   const opened = await openModel(file, { floatWeights });

@@ -5,6 +5,7 @@ import { type Generation, generate } from "./engine/generation.ts";
 import type { EngineStatistics } from "./engine/statistics.ts";
 import { HalfbyteError } from "./errors.ts";
 import type { ExecutorInfo, PlanRunner, RunnerMemory } from "./executors/executor.ts";
+import { linearKernels, type MatrixKernel } from "./executors/linear-kernels.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { ChatMessage, ChatTemplateInput } from "./text/chat-template.ts";
 import type { ChatTemplates } from "./text/open-text.ts";
@@ -66,6 +67,11 @@ export class Model implements AsyncDisposable {
   /** The compiled step, for `inspect` and the curious. */
   get plan(): Plan {
     return this.#parts.runner.plan;
+  }
+
+  /** What multiplies each matrix, and why nothing faster does. */
+  get kernels(): MatrixKernel[] {
+    return linearKernels(this.plan, this.info.executor);
   }
 
   get memory(): RunnerMemory {
