@@ -90,7 +90,7 @@ async function folderToFolder(
     format: "folder",
     ...measured(plan.outgoing),
     rounded: plan.rounded,
-    notes: notes.lines(),
+    notes: [...notes.lines(), ...plan.notes],
     write: (folder, writeOptions) => writeFolder(folder, plan, config, others, writeOptions),
   };
 }

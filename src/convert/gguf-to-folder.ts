@@ -49,7 +49,7 @@ export async function ggufToFolder(file: GgufFile, target: FolderTarget, options
     format: "folder",
     ...measured(plan.outgoing),
     rounded: plan.rounded,
-    notes: model.notes,
+    notes: [...model.notes, ...plan.notes],
     write: (folder, writeOptions) => writeFolder(folder, plan, json, others, writeOptions),
   };
 }

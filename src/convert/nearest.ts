@@ -23,7 +23,11 @@ const GROUPS: readonly number[] = [32, 64, 128];
  * shape at all. Each group keeps its codes under a rounded scale, or gets new ones between its least and its largest weight,
  * whichever errs less.
  */
-export function nearest(source: MatrixSource, encoding: FolderEncoding, refusal: unknown): [MatrixSource, FolderForm] {
+export function nearest(
+  source: MatrixSource,
+  encoding: FolderEncoding,
+  refusal: unknown,
+): { source: MatrixSource; form: FolderForm } {
   const { like } = source;
   const wide = like.kind === "quantized" && like.bits > 4;
   const bits = wide && encoding !== "cpu_int4" && encoding !== "awq" ? 8 : 4;
@@ -31,7 +35,7 @@ export function nearest(source: MatrixSource, encoding: FolderEncoding, refusal:
   const form: NearestForm =
     encoding === "cpu_int4" ? { kind: "offsets", bits, type: "bf16", zero: 8 } : { kind: "zeros", bits, type: "f16" };
   const rounded = nearestMatrix(source, form);
-  return [rounded, declaredForm(rounded, encoding, { bits, scale: form.type, symmetric: false })];
+  return { source: rounded, form: declaredForm(rounded, encoding, { bits, scale: form.type, symmetric: false }) };
 }
 
 /** A matrix whose rows are rounded to a form as they are read. */

@@ -49,6 +49,7 @@ export interface FolderPlan {
   readonly quantization: Record<string, unknown> | undefined;
   /** Names of matrices that lose something. */
   readonly rounded: readonly string[];
+  readonly notes: readonly string[];
 }
 
 /** Floats that a matrix is written as where its encoding has no place for it; the first that holds it. */
@@ -69,18 +70,20 @@ export async function planFolder(
   const quantized = new Map<string, FolderForm>();
   const floats: string[] = [];
   const rounded: string[] = [];
+  const kept: string[] = [];
   const total = items.reduce((sum, item) => sum + bytesOf(item), 0);
   let done = 0;
   for (const item of items) {
     const { name } = item;
     const stem = name.replace(/\.weight$/, "");
-    if (encoding && "matrix" in item && item.matrix.like.kind === "quantized" && hasPlace(stem, encoding)) {
-      const [source, form] = await encodable(item.matrix, encoding, options, rounded);
-      quantized.set(stem, form);
-      outgoing.push(encodedTensors(stem, source, form));
+    const encoded = encoding && (await encodedItem(item, encoding, options, rounded));
+    if (encoded) {
+      quantized.set(stem, encoded.form);
+      outgoing.push(encodedTensors(stem, encoded.source, encoded.form));
     } else {
       if (isLinear(item) && !isEmbedding(stem)) floats.push(stem);
-      outgoing.push(await floatItem(item, encoding ? undefined : (target as FloatType), options, rounded));
+      if (isQuantized(item) && encoding) kept.push(stem);
+      outgoing.push(await floatItem(item, target, options, rounded));
     }
     done += bytesOf(item);
     onProgress?.(done, total);
@@ -92,7 +95,8 @@ export async function planFolder(
     throw new HalfbyteError("ERR_UNSUPPORTED", `nothing here is quantised, so that nothing becomes ${encoding}`, {
       remedy: "halfbyte quantize makes 4-bit weights of floats",
     });
-  return { outgoing, quantization, rounded };
+  const notes = kept.length > 0 ? [`floats, since ${target} has no place for it as it is: ${kept.join(", ")}`] : [];
+  return { outgoing, quantization, rounded, notes };
 }
 
 /** Readers go over all linear modules of a model, and a tied output is one without tensors of its own. */
@@ -114,39 +118,57 @@ function bytesOf(item: FolderItem): number {
   return "matrix" in item ? item.matrix.N * item.matrix.rowBytes : 0;
 }
 
-async function encodable(
-  source: MatrixSource,
+function isQuantized(item: FolderItem): item is Extract<FolderItem, { matrix: MatrixSource }> {
+  return "matrix" in item && item.matrix.like.kind === "quantized";
+}
+
+/**
+ * A quantised matrix in an encoding; undefined for one that goes as floats: those that are, and embeddings and outputs that
+ * the encoding does not hold, which all readers take as floats.
+ */
+async function encodedItem(
+  item: FolderItem,
   encoding: FolderEncoding,
   { lossy, signal }: PlanOptions,
   rounded: string[],
-): Promise<[MatrixSource, FolderForm]> {
+): Promise<{ source: MatrixSource; form: FolderForm } | undefined> {
+  const stem = item.name.replace(/\.weight$/, "");
+  if (!isQuantized(item) || !hasPlace(stem, encoding)) return undefined;
+  const source = item.matrix;
   const vouched = vouchedForm(source);
-  if (vouched) return [source, declaredForm(source, encoding, vouched)];
+  if (vouched) return { source, form: declaredForm(source, encoding, vouched) };
   try {
-    return [source, await folderForm(source, encoding, signal)];
+    return { source, form: await folderForm(source, encoding, signal) };
   } catch (error) {
-    if (!lossy || !isRefusal(error)) throw error;
+    if (!isRefusal(error)) throw error;
+    if (isEmbedding(stem) || isOutput(stem)) return undefined;
+    if (!lossy) throw error;
     rounded.push(source.name);
     return nearest(source, encoding, error);
   }
 }
 
-/** A tensor that is not quantised in the folder: as it is, or of one type. */
+/** A tensor that is not quantised in the folder: in the first type that has every weight, or in the target's. */
 async function floatItem(
   item: FolderItem,
-  type: FloatType | undefined,
+  target: FolderTarget,
   { lossy, signal }: PlanOptions,
   rounded: string[],
 ): Promise<Outgoing<SafetensorsHeader>> {
   if ("copy" in item) return copiedTensor(item.copy);
   const { name, matrix, shape } = item;
+  const asked = target === "f16" || target === "bf16" || target === "f32" ? target : undefined;
+  const short = asked ?? (target === "cpu_int4" ? "bf16" : "f16");
+  let type: FloatType | undefined;
   try {
-    return floatTensor(name, matrix, await exactFloatType(matrix, type ? [type] : FLOATS, signal), shape);
+    type = await exactFloatType(matrix, asked ? [asked] : FLOATS, signal);
   } catch (error) {
     if (!lossy || !isRefusal(error)) throw error;
-    rounded.push(name);
-    return floatTensor(name, matrix, type!, shape);
   }
+  // What would be exact in f32 alone was quantised, and is not worth its size to one who lets it be rounded.
+  const isShortened = lossy && (type === undefined || (type === "f32" && isQuantized(item) && asked === undefined));
+  if (isShortened) rounded.push(matrix.name);
+  return floatTensor(name, matrix, isShortened ? short : type!, shape);
 }
 
 export function isRefusal(error: unknown): error is HalfbyteError {
