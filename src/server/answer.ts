@@ -1,6 +1,7 @@
 import type { Generation } from "../engine/generation.ts";
 import type { GeneratedToken, GenerationResult } from "../engine/generation-result.ts";
 import type { Model } from "../model.ts";
+import { compiledFor } from "./constraint-cache.ts";
 import type { Conversation } from "./conversation.ts";
 import { choiceOptions } from "./fields.ts";
 import type { Call } from "./route.ts";
@@ -55,9 +56,15 @@ export interface Answer {
 export async function startAnswers(call: Call, model: Model, conversation: Conversation): Promise<Answer[]> {
   const prompt = renderPrompt(model, conversation);
   const { scope, state } = call;
-  const common = { startsText: true, timeoutMs: state.limits.timeoutMs };
+  const constraint = conversation.format && (await compiledFor(model, conversation.format, {}));
   const generations = Array.from({ length: conversation.choices }, (_, index) =>
-    model.complete(prompt, { ...choiceOptions(conversation.options, index), ...common, signal: scope.branch() }),
+    model.complete(prompt, {
+      ...choiceOptions(conversation.options, index),
+      startsText: true,
+      timeoutMs: state.limits.timeoutMs,
+      signal: scope.branch(),
+      ...(constraint && { constraint: constraint.start() }),
+    }),
   );
   for (const generation of generations) generation.start();
   return generations.map((generation) => makeAnswer(call, model, generation, prompt.length));

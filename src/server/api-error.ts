@@ -58,8 +58,9 @@ export function toApiError(error: unknown, prompt = "messages"): ApiError {
       return refuse(400, "context_length_exceeded", { param: prompt });
     case "ERR_ARGUMENT":
       return refuse(400, "invalid_value", { param: error.place });
-    case "ERR_LIMIT":
     case "ERR_GRAMMAR":
+      return new ApiError(400, "invalid_schema", error.message, { cause: error, param: "response_format" });
+    case "ERR_LIMIT":
       return refuse(400, "invalid_value", { param: error.place });
     case "ERR_UNSUPPORTED":
       return refuse(400, "unsupported_value", { param: error.place });

@@ -173,6 +173,37 @@ describe("the official openai client", () => {
     });
   });
 
+  it("gives JSON by a schema, whatever the model would have said", async () => {
+    const schema = {
+      type: "object",
+      properties: { city: { enum: ["Oslo", "Rome"] }, days: { type: "integer", minimum: 1, maximum: 9 } },
+      required: ["city", "days"],
+      additionalProperties: false,
+    };
+    const format = { type: "json_schema" as const, json_schema: { name: "trip", strict: true, schema } };
+    for (const seed of [1, 2, 3]) {
+      const { choices } = await client.chat.completions.create({
+        model: "tiny",
+        messages: hello,
+        response_format: format,
+        temperature: 1.5,
+        seed,
+      });
+      expect(choices[0]!.finish_reason).toBe("stop");
+      const { city, days, ...rest } = JSON.parse(choices[0]!.message.content!);
+      expect(["Oslo", "Rome"]).toContain(city);
+      expect([1, 2, 3, 4, 5, 6, 7, 8, 9]).toContain(days);
+      expect(rest).toEqual({});
+    }
+    const text = { format: { type: "json_schema" as const, name: "trip", schema } };
+    const response = await client.responses.create({ model: "tiny", input: "Hello!", text });
+    expect(["Oslo", "Rome"]).toContain(JSON.parse(response.output_text).city);
+    const wrong = { type: "json_schema" as const, json_schema: { name: "bad", schema: { type: "teapot" } } };
+    await expect(
+      client.chat.completions.create({ model: "tiny", messages: hello, response_format: wrong }),
+    ).rejects.toMatchObject({ status: 400, code: "invalid_schema", param: "response_format" });
+  });
+
   it("embeds texts: unit vectors, the same by floats and by base64", async () => {
     const { data, usage } = await client.embeddings.create({ model: "tiny", input: ["one", "two three"] });
     expect(data.map(({ index }) => index)).toEqual([0, 1]);
