@@ -37,4 +37,23 @@ export function addEvaluateCommands(program: Command, interrupt: AbortSignal): v
   // Here weights are measured, and 16 bits keep activations out of it.
   const activations = evaluate.options.find((option) => option.attributeName() === "activations")!;
   activations.description = "precision of activations (default: a16)";
+
+  program
+    .command("diff")
+    .summary("compare the weights of two models tensor by tensor")
+    .description(
+      "Compares two models of an architecture by what their weights mean: formats, encodings, fused tensors and the " +
+        "order of rows in heads may differ. Differences are relative to the root mean square of A's values.",
+    )
+    .argument("<a>", MODEL)
+    .argument("<b>", MODEL)
+    .option("--all", "list equal tensors too")
+    .option("--json", "print everything as one JSON object")
+    .option("-q, --quiet", "no progress")
+    .option("--verbose", "show stacks of errors")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 equal, 1 different, 2 wrong usage or trouble.\n\nExample:\n  halfbyte diff ./model.gguf ./folder",
+    )
+    .action(async (a: string, b: string, options) => (await import("./diff.ts")).diffCommand(a, b, options, interrupt));
 }

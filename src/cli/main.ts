@@ -11,7 +11,8 @@ async function main(): Promise<ExitCode> {
   const program = createProgram(interrupt);
   try {
     await program.parseAsync();
-    return interrupt.aborted ? EXIT.interrupted : EXIT.ok;
+    // `diff` says by its code what it found.
+    return interrupt.aborted ? EXIT.interrupted : ((process.exitCode as ExitCode | undefined) ?? EXIT.ok);
   } catch (error) {
     if (interrupt.aborted) return EXIT.interrupted;
     // Commander has said what is wrong; its help and version end with code 0.
