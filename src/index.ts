@@ -57,7 +57,7 @@ export async function loadModel(
 ): Promise<Model | LoadedShard> {
   const settings = { environment: process.env, ...options };
   const isReference = typeof input === "string" || (input instanceof URL && input.protocol === "file:");
-  if ("shard" in settings)
+  if ("shard" in settings && settings.shard !== undefined)
     return isReference
       ? (await import("./load-model-node.ts")).loadReferenceShard(String(input), settings)
       : (await import("./shard/load-shard.ts")).loadGgufShard(input, settings);

@@ -8,6 +8,7 @@ import { openFileSource } from "./formats/node-file-source.ts";
 import { pull } from "./hub/index.ts";
 import { type LoadModelOptions, loadFolder, loadGguf } from "./load-model.ts";
 import type { Model } from "./model.ts";
+import type { LoadedShard, LoadShardOptions } from "./shard/load-shard.ts";
 
 /** Loads a model by reference: fetches it into the cache where that is needed, then opens the file or folder. */
 export async function loadReference(
@@ -15,7 +16,22 @@ export async function loadReference(
   executor: PreparedExecutor,
   options: LoadModelOptions,
 ): Promise<Model> {
-  const { signal, onProgress, environment } = options;
+  return loadPath(await fetched(reference, options), executor, options);
+}
+
+/** Takes a rank's share of a model by reference, as `loadReference` finds it. */
+export async function loadReferenceShard(reference: string, options: LoadShardOptions): Promise<LoadedShard> {
+  const path = await fetched(reference, options);
+  const { openPath } = await import("./evaluate/open-path.ts");
+  const { shardOfFile } = await import("./shard/load-shard.ts");
+  return shardOfFile(await openPath(path), options);
+}
+
+/** The path of a model on this machine. */
+async function fetched(
+  reference: string,
+  { signal, onProgress, environment }: Pick<LoadModelOptions, "signal" | "onProgress" | "environment">,
+): Promise<string> {
   const { path } = await pull(reference, {
     ...(environment && { environment }),
     ...(signal && { signal }),
@@ -24,7 +40,7 @@ export async function loadReference(
         onProgress({ phase: "download", done: receivedBytes, total: totalBytes }),
     }),
   });
-  return loadPath(path, executor, options);
+  return path;
 }
 
 async function loadPath(path: string, executor: PreparedExecutor, options: LoadModelOptions): Promise<Model> {

@@ -62,10 +62,24 @@ export async function loadGguf(
   executor: PreparedExecutor,
   options: LoadModelOptions = {},
 ): Promise<Model> {
+  const file = await openInputs(inputs, options.signal);
+  try {
+    return await loadFile(file, file.sources[0]!.name, executor, options);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** Opens a GGUF file, or all files of a split one. Closes what it opened if it throws. */
+export async function openInputs(
+  inputs: ModelInput | readonly ModelInput[],
+  signal: AbortSignal | undefined,
+): Promise<GgufFile> {
   const sources: ByteSource[] = [];
   try {
-    for (const input of isList(inputs) ? inputs : [inputs]) sources.push(await openInput(input, options.signal));
-    return await loadFile(await openGguf(sources), sources[0]!.name, executor, options);
+    for (const input of isList(inputs) ? inputs : [inputs]) sources.push(await openInput(input, signal));
+    return await openGguf(sources);
   } catch (error) {
     await Promise.all(sources.map((source) => source.close()));
     throw error;

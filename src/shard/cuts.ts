@@ -18,7 +18,9 @@ export interface Range {
 const MAX_RANKS = 1024;
 
 /** Throws ERR_ARGUMENT unless there is such a rank. */
-export function checkRank({ rank, of }: ShardOptions): void {
+export function checkRank(shard: ShardOptions): void {
+  // Callers without types can pass anything.
+  const { rank, of } = Object(shard) as ShardOptions;
   const fail = (place: string, expected: string, got: unknown): never => {
     throw new HalfbyteError("ERR_ARGUMENT", "no such shard", { place, expected, got: String(got) });
   };

@@ -1,7 +1,7 @@
 import { HalfbyteError } from "../errors.ts";
 import type { GgufFile } from "../formats/gguf/open-gguf.ts";
 import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
-import type { LoadModelOptions } from "../load-model.ts";
+import type { LoadModelOptions, ModelInput } from "../load-model.ts";
 import { openFolderModel, SHARD_KEY } from "../models/open-folder.ts";
 import { openModel } from "../models/open-model.ts";
 import { checkRank, type ShardOptions } from "./cuts.ts";
@@ -18,6 +18,16 @@ export interface LoadShardOptions
 export interface LoadedShard extends ModelShard, AsyncDisposable {
   /** Closes the files. */
   close(): Promise<void>;
+}
+
+/** Takes a rank's share of a GGUF file, or of all files of a split one. */
+export async function loadGgufShard(
+  inputs: ModelInput | readonly ModelInput[],
+  options: LoadShardOptions,
+): Promise<LoadedShard> {
+  checkRank(options.shard);
+  const { openInputs } = await import("../load-model.ts");
+  return shardOfFile(await openInputs(inputs, options.signal), options);
 }
 
 /** Takes a rank's share of a file, or of a folder that has that share alone. Closes the file if it throws. */
