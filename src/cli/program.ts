@@ -2,8 +2,10 @@ import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { addEvaluateCommands } from "./evaluate-commands.ts";
 import { integerFrom } from "./number-arguments.ts";
+import { addQuantizeCommand } from "./quantize-command.ts";
 import { addExecutorOptions, addRunOptions, type RunOptions } from "./run-options.ts";
 import { addServeCommand } from "./serve-command.ts";
+import { addShardCommand } from "./shard-command.ts";
 
 const DEFAULT_MODEL = "smollm2";
 const DEFAULT_QUESTION = "What does a CPU do? Answer in two sentences.";
@@ -135,6 +137,10 @@ export function createProgram(interrupt: AbortSignal): Command {
       ),
     )
     .action(async (model, out, options) => (await import("./convert.ts")).convert(model, out, options, interrupt));
+
+  addShardCommand(program, interrupt);
+
+  addQuantizeCommand(program, interrupt);
 
   program
     .command("doctor")

@@ -18,6 +18,7 @@ export class KernelPool {
   readonly #threads: readonly KernelThread[];
   #end: number = ALIGNMENT * 64;
   #running = false;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(memory: KernelMemory, threads: readonly KernelThread[]) {
     this.#memory = memory;
@@ -74,6 +75,13 @@ export class KernelPool {
     const View = values.constructor as new (buffer: ArrayBufferLike, at: number, length: number) => typeof values;
     new View(this.#memory.memory.buffer, at, values.length).set(values);
     return at;
+  }
+
+  /** Runs `work` when what was asked for before is done: room is taken and given back as on a stack. */
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work, work);
+    this.#last = result.catch(() => {});
+    return result;
   }
 
   /** Runs the jobs in any order, on all threads; resolves to what the last call of each returned. One run at a time. */

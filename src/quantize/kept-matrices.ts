@@ -1,0 +1,132 @@
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { HalfbyteError } from "../errors.ts";
+import { type ByteSource, readBytes } from "../formats/byte-source.ts";
+import { openFileSource } from "../formats/node-file-source.ts";
+import type { MatrixSource } from "../weights/matrix-source.ts";
+import type { GroupValues, QuantizedMatrix } from "../weights/quantized-matrix.ts";
+import type { Grid } from "./grid.ts";
+import { emptyMatrix } from "./quantized-source.ts";
+
+const KEY_FILE = "quantization.txt";
+
+/**
+ * Matrices that are done, in a hidden folder beside the output: read from there when all is written, and taken up again when
+ * the same work is begun anew after an interruption. Codes stand there a byte each.
+ */
+export class KeptMatrices {
+  readonly folder: string;
+  readonly #sources: ByteSource[] = [];
+
+  private constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  /** The folder beside `output`, emptied where it holds the work of another `key`. */
+  static async open(output: string, key: string): Promise<KeptMatrices> {
+    const target = resolve(output);
+    const folder = join(dirname(target), `.${basename(target)}.quantizing`);
+    const file = join(folder, KEY_FILE);
+    try {
+      const known = await readFile(file, "utf8").catch(() => undefined);
+      if (known !== key) await rm(folder, { recursive: true, force: true });
+      await mkdir(folder, { recursive: true });
+      if (known !== key) await writeFile(file, key);
+    } catch (cause) {
+      throw new HalfbyteError("ERR_IO", "cannot keep matrices beside the output", { place: folder, cause });
+    }
+    return new KeptMatrices(folder);
+  }
+
+  /** The matrix of that name, if it is there. */
+  async get(name: string, N: number, K: number, grid: Grid): Promise<MatrixSource | undefined> {
+    const path = this.#path(name);
+    const size = (await stat(path).catch(() => undefined))?.size;
+    const sizes = partSizes(K, grid);
+    if (size !== N * (sizes.codes + sizes.scales + sizes.seconds)) return undefined;
+    const source = await openFileSource(path);
+    this.#sources.push(source);
+    const like = emptyMatrix(K, grid);
+    const part = (before: number, bytes: number, first: number, count: number): Promise<Uint8Array<ArrayBuffer>> =>
+      readBytes(source, N * before + first * bytes, count * bytes);
+    return {
+      name,
+      N,
+      K,
+      rowBytes: (K * grid.bits) / 8,
+      like,
+      async readRows(first, count) {
+        const codes = await part(0, sizes.codes, first, count);
+        const scales = await part(sizes.codes, sizes.scales, first, count);
+        const seconds = await part(sizes.codes + sizes.scales, sizes.seconds, first, count);
+        return {
+          ...like,
+          N: count,
+          codes,
+          scale: valuesOf(grid, scales),
+          ...(grid.kind === "zero-point" && { zero: seconds }),
+          ...(grid.kind === "offset" && { offset: valuesOf(grid, seconds) }),
+        };
+      },
+    };
+  }
+
+  /** Takes a matrix; it is there when all of it is. */
+  async put(name: string, matrix: QuantizedMatrix): Promise<void> {
+    const path = this.#path(name);
+    const { codes, scale, zero, offset } = matrix;
+    const parts = [
+      codes,
+      bytesOf(scale),
+      ...(typeof zero === "number" ? [] : [zero]),
+      ...(offset ? [bytesOf(offset)] : []),
+    ];
+    try {
+      const handle = await open(`${path}.new`, "w");
+      try {
+        for (const part of parts) await handle.writeFile(part);
+      } finally {
+        await handle.close();
+      }
+      await rename(`${path}.new`, path);
+    } catch (cause) {
+      throw new HalfbyteError("ERR_IO", "cannot keep a matrix beside the output", { place: path, cause });
+    }
+  }
+
+  /** Closes the files; they stay. */
+  async close(): Promise<void> {
+    await Promise.all(this.#sources.splice(0).map((source) => source.close()));
+  }
+
+  /** Closes and removes all. */
+  async remove(): Promise<void> {
+    await this.close();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  #path(name: string): string {
+    return join(this.folder, `${encodeURIComponent(name)}.matrix`);
+  }
+}
+
+function partSizes(
+  K: number,
+  { kind, groupSize, scaleType }: Grid,
+): { codes: number; scales: number; seconds: number } {
+  const groups = K / groupSize;
+  const scales = groups * (scaleType === "f32" ? 4 : 2);
+  return { codes: K, scales, seconds: kind === "symmetric" ? 0 : kind === "offset" ? scales : groups };
+}
+
+function valuesOf({ scaleType }: Grid, bytes: Uint8Array<ArrayBuffer>): GroupValues {
+  return scaleType === "f32"
+    ? { kind: "f32", values: new Float32Array(bytes.buffer) }
+    : { kind: scaleType, values: new Uint16Array(bytes.buffer) };
+}
+
+function bytesOf(values: GroupValues): Uint8Array {
+  if ("superSize" in values) throw new RangeError("two-level values are not kept");
+  const { buffer, byteOffset, byteLength } = values.values;
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
