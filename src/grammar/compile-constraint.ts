@@ -9,6 +9,7 @@ import { JsonText } from "./json-schema/json-text.ts";
 import { jsonObject, SchemaGrammar } from "./json-schema/schema-grammar.ts";
 import { readPattern } from "./regular-expression.ts";
 import type { CompiledConstraint, ConstraintOptions, ConstraintSpec } from "./token-constraint.ts";
+import { toolCalls } from "./tool-calls.ts";
 import type { ConstraintTokenizer } from "./vocabulary-trie.ts";
 
 /**
@@ -43,5 +44,7 @@ function expressionOf(pool: ExpressionPool, spec: ConstraintSpec): Expression {
     }
     case "gbnf":
       return readGbnf(pool, spec.grammar);
+    case "tool_calls":
+      return toolCalls(pool, new JsonText(pool), spec);
   }
 }

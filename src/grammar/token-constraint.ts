@@ -22,7 +22,32 @@ export type ConstraintSpec =
   /** Text that a regular expression (of ECMAScript, unicode mode) matches from its beginning to its end. */
   | { readonly type: "regex"; readonly pattern: string }
   /** Text that the rule `root` of a grammar in llama.cpp's notation derives. */
-  | { readonly type: "gbnf"; readonly grammar: string };
+  | { readonly type: "gbnf"; readonly grammar: string }
+  /** Calls of tools, in a model's own way of writing them. */
+  | {
+      readonly type: "tool_calls";
+      readonly tools: readonly CallableTool[];
+      readonly syntax: ToolCallSyntax;
+      /** Calls at most; default 1. */
+      readonly maxCalls?: number;
+    };
+
+/** A tool by its name; `parameters` is the schema of its arguments, an object's; default no arguments. */
+export interface CallableTool {
+  readonly name: string;
+  readonly parameters?: unknown;
+}
+
+export interface ToolCallSyntax {
+  /** Around each call, or around the list of them. */
+  readonly open: string;
+  readonly close: string;
+  /** Between calls that are no list. */
+  readonly between: string;
+  /** Calls stand in a JSON array. */
+  readonly list: boolean;
+  readonly argumentsKey: "arguments" | "parameters";
+}
 
 export interface ConstraintOptions {
   /** The model reasons first: what it writes until `close` is free, but for an end, and the language begins after it. */

@@ -25,9 +25,12 @@ export class SchemaGrammar {
     this.rules.reader = new ShapeReader(this.#document, (a, b) => this.rules.overlap(a, b));
   }
 
-  /** The JSON texts of all valid values. Throws ERR_GRAMMAR with the place of what cannot be enforced. */
-  compile(): Expression {
-    const root = this.value([this.#document.root]);
+  /**
+   * The JSON texts of all valid values, or of those that are objects. Throws ERR_GRAMMAR with the place of what cannot be
+   * enforced.
+   */
+  compile(only?: "object"): Expression {
+    const root = this.value([this.#document.root, ...(only ? [this.#document.node({ type: only }, "#")] : [])]);
     for (let next = this.#open.pop(); next; next = this.#open.pop()) {
       const { rule, nodes } = next;
       rule.body = this.pool.choice(...this.rules.read(nodes).flatMap((shape) => this.#shape(shape)));
@@ -91,5 +94,5 @@ export class SchemaGrammar {
 
 /** Any JSON object. */
 export function jsonObject(pool: ExpressionPool, json: JsonText): Expression {
-  return new SchemaGrammar(pool, json, { type: "object" }).compile();
+  return new SchemaGrammar(pool, json, true).compile("object");
 }
