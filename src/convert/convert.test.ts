@@ -2,17 +2,12 @@ import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { MemoryFolder, MemorySink } from "../../test/memory-output.ts";
+import { firstDifference, type ModelFile, modelWeightsOf } from "../../test/model-weights.ts";
 import { openFiles } from "../../test/quantized-folder.ts";
 import { type GgufFile, openGguf } from "../formats/gguf/open-gguf.ts";
 import { memorySource } from "../formats/memory-source.ts";
 import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
-import { openModel } from "../models/open-model.ts";
-import { ggufNames, huggingFaceNames } from "../models/tensor-names.ts";
-import { matrixRowToFloat } from "../weights/unpack.ts";
 import { type Conversion, conversionTarget, planConversion } from "./convert.ts";
-import { decoderTensors, reordered, reorderedVector } from "./decoder-tensors.ts";
-
-type ModelFile = GgufFile | HuggingFaceFolder;
 
 async function _openFolder(path: string): Promise<HuggingFaceFolder> {
   const files = new Map<string, Uint8Array>();
@@ -40,43 +35,10 @@ async function convert(file: ModelFile, to: string, lossy = false): Promise<Mode
   return written(await planConversion(file, conversionTarget(to), { lossy }));
 }
 
-/** Every weight of a model as transformers would have it, by transformers' names. */
-async function weightsOf(file: ModelFile): Promise<Map<string, Float32Array>> {
-  const { config, graph, weights, architecture } = await openModel(file);
-  const isGguf = "metadata" in file;
-  const embed = graph.ops.find(({ op }) => op === "embed") as { weight: string };
-  const names = huggingFaceNames(
-    (name) => name === (isGguf ? "model.embed_tokens.weight" : embed.weight),
-    config.postNorms,
-  );
-  const own = decoderTensors(config, isGguf ? ggufNames : names);
-  const turned = isGguf && architecture.name === "llama";
-  const found = new Map<string, Float32Array>();
-  for (const [i, { name, kind, turns }] of decoderTensors(config, names).entries()) {
-    if (kind !== "matrix") {
-      const values = await weights.vector(own[i]!.name);
-      found.set(name, turned && turns ? reorderedVector(values, config.headSize, "halves") : values);
-      continue;
-    }
-    const source = weights.matrix(own[i]!.name);
-    const { N, K, readRows } = turned && turns ? reordered(source, config.headSize, "halves") : source;
-    const rows = await readRows(0, N);
-    const values = new Float32Array(N * K);
-    for (let n = 0; n < N; n++) matrixRowToFloat(rows, n, values.subarray(n * K, (n + 1) * K));
-    found.set(name, values);
-  }
-  return found;
-}
-
 async function expectSameWeights(a: ModelFile, b: ModelFile): Promise<void> {
-  const [first, second] = [await weightsOf(a), await weightsOf(b)];
+  const [first, second] = [await modelWeightsOf(a), await modelWeightsOf(b)];
   expect([...second.keys()]).toEqual([...first.keys()]);
-  // Zeros may change their sign.
-  for (const [name, values] of first)
-    expect(
-      values.every((value, i) => value === second.get(name)![i]),
-      name,
-    ).toBe(true);
+  expect(firstDifference(first, second)).toBeUndefined();
 }
 
 // Scales of these files are eighths of bf16 weights, so that bf16 holds them.
@@ -112,7 +74,7 @@ describe.each(["llama-q4_0.gguf", "gemma3-q4_0.gguf"])("%s", (name) => {
       }),
     );
     const there = await convert(file, to, true);
-    const [exact, rounded] = [await weightsOf(file), await weightsOf(there)];
+    const [exact, rounded] = [await modelWeightsOf(file), await modelWeightsOf(there)];
     // Half a unit in the last place of f16, and for an 8-bit embedding in 4 bits half a step of 15.
     for (const [tensor, values] of exact)
       expect(Math.sqrt(relativeError(values, rounded.get(tensor)!)), tensor).toBeLessThan(bound);
