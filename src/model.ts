@@ -2,6 +2,8 @@ import type { Embedding, EmbedOptions } from "./engine/embedding.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { GenerateOptions } from "./engine/generate-options.ts";
 import { type Generation, generate } from "./engine/generation.ts";
+import type { DraftModel, DraftSequence } from "./engine/speculation/draft-model.ts";
+import { EngineDraft } from "./engine/speculation/engine-draft.ts";
 import type { EngineStatistics } from "./engine/statistics.ts";
 import { HalfbyteError } from "./errors.ts";
 import type { ExecutorInfo, PlanRunner, RunnerMemory } from "./executors/executor.ts";
@@ -49,7 +51,7 @@ export interface ModelParts {
 }
 
 /** A loaded model. Made by `loadModel`; free it with `dispose`, or declare it with `await using`. */
-export class Model implements AsyncDisposable {
+export class Model implements AsyncDisposable, DraftModel {
   readonly info: ModelInfo;
   readonly tokenizer: Tokenizer;
   /** None for a base model. */
@@ -127,6 +129,11 @@ export class Model implements AsyncDisposable {
     const ids = this.tokenizer.encode(rendered, { parseSpecial: true, addBos: false });
     if (bosId === undefined || !addBosByDefault || ids[0] === bosId) return ids;
     return Int32Array.of(bosId, ...ids);
+  }
+
+  /** A text in the model's cache that it guesses on, for another model's `speculation: { draft }`. */
+  openDraft(): DraftSequence {
+    return new EngineDraft(this.#parts);
   }
 
   /** Frees memory and threads. Generations under way end with ERR_DISPOSED. Safe at any moment, and more than once. */

@@ -7,6 +7,10 @@ import type { CheckedOptions } from "./generate-options.ts";
 import type { FinishReason, GeneratedToken, GenerationEvent, GenerationResult } from "./generation-result.ts";
 import { PromptLogProbabilities } from "./prompt-log-probabilities.ts";
 import { type SampledToken, Sampler } from "./sampling/sampler.ts";
+import type { DraftGuesses } from "./speculation/draft-guesses.ts";
+import type { DraftModel } from "./speculation/draft-model.ts";
+import type { PromptLookup } from "./speculation/prompt-lookup.ts";
+import type { RowCosts } from "./speculation/row-costs.ts";
 import { Stopwatch } from "./stopwatch.ts";
 import type { Ticket, Work } from "./work.ts";
 
@@ -38,6 +42,7 @@ export class Answer implements Work {
   #text = "";
   #stop: string | undefined;
   #finishReason: FinishReason = "cancelled";
+  #guesser: PromptLookup | DraftGuesses | undefined;
   #guessed = 0;
   #accepted = 0;
 
@@ -102,6 +107,20 @@ export class Answer implements Work {
     this.#promptLogProbabilities!.add(position + 1, logits);
   }
 
+  async guess(most: number, answers: number, costs: RowCosts): Promise<ArrayLike<number>> {
+    const { speculation, maxTokens } = this.#options;
+    const count = Math.min(most, speculation?.maxTokens ?? most, maxTokens - this.#tokens.length - 1);
+    if (!speculation || count < 1) return [];
+    this.#guesser ??= await openGuesser(this.#history, speculation.draft);
+    if (this.#stream.ended) this.#closeGuesser();
+    return this.#guesser.guess(count, answers, costs);
+  }
+
+  guessed(count: number, right: number): void {
+    this.#guessed += count;
+    this.#accepted += right;
+  }
+
   next(logits: Float32Array): number | undefined {
     const { constraint, ignoreEnd, maxTokens } = this.#options;
     if (maxTokens === 0) return this.#finish("length");
@@ -148,7 +167,12 @@ export class Answer implements Work {
   }
 
   #unlisten(): void {
+    this.#closeGuesser();
     this.#options.signal?.removeEventListener("abort", this.#onAbort);
+  }
+
+  #closeGuesser(): void {
+    if (this.#guesser && "close" in this.#guesser) this.#guesser.close();
   }
 
   #result(): GenerationResult {
@@ -166,6 +190,12 @@ export class Answer implements Work {
       seed: this.#sampler.seed,
     };
   }
+}
+
+/** Imported when an answer has begun: the first token does not wait for it. */
+async function openGuesser(tokens: number[], draft: DraftModel | undefined): Promise<PromptLookup | DraftGuesses> {
+  if (draft) return new (await import("./speculation/draft-guesses.ts")).DraftGuesses(tokens, draft);
+  return new (await import("./speculation/prompt-lookup.ts")).PromptLookup(tokens);
 }
 
 function describeToken(tokenizer: Tokenizer, { id, logprob, top }: SampledToken): GeneratedToken {

@@ -6,6 +6,8 @@ import { BlockPool } from "./block-pool.ts";
 import { Job } from "./job.ts";
 import { nextTurn } from "./next-turn.ts";
 import { Scheduler, type Share } from "./scheduler.ts";
+import { Sequence } from "./sequence.ts";
+import { RowCosts } from "./speculation/row-costs.ts";
 import { Counters, type EngineStatistics } from "./statistics.ts";
 import { deliver, makeBatch } from "./step-batch.ts";
 import { UserShares } from "./user-shares.ts";
@@ -33,6 +35,7 @@ export class Engine {
   readonly #users = new UserShares();
   readonly #counters = new Counters();
   readonly #scheduler: Scheduler;
+  readonly #costs = new RowCosts();
   /** In order of admission. */
   readonly #running: Job[] = [];
   /** In order of arrival, those that were preempted before. */
@@ -40,6 +43,8 @@ export class Engine {
   /** In the step under way: their blocks must stay. */
   #stepping: readonly Share[] = [];
   #looping = false;
+  /** Waits for the guesses of others. */
+  #guessing = false;
   #closed: { readonly reason: unknown } | undefined;
 
   constructor(runner: PlanRunner, options: EngineOptions) {
@@ -68,7 +73,10 @@ export class Engine {
   submit(work: Work): Ticket {
     if (this.#closed) throw this.#closed.reason;
     const { maxSequences, maxWaiting } = this.#options;
-    if (this.#waiting.length >= maxWaiting + maxSequences - this.#running.length)
+    const optional = work.sequence !== undefined;
+    // Two engines that guess for each other must not wait for each other.
+    const places = optional && this.#guessing ? 0 : (optional ? 0 : maxWaiting) + maxSequences - this.#running.length;
+    if (this.#waiting.length >= places)
       throw new HalfbyteError("ERR_QUEUE_FULL", "too many generations wait already", {
         got: `${this.#waiting.length} waiting`,
         remedy: "come again later",
@@ -85,6 +93,11 @@ export class Engine {
       },
       cancel: () => void this.#leave(job, "cancelled"),
     };
+  }
+
+  /** A place in the cache for works that follow one another. */
+  openSequence(): Sequence {
+    return new Sequence(this.#pool, [], true);
   }
 
   /** Ends all with `reason`, and refuses what may still come. */
@@ -131,6 +144,8 @@ export class Engine {
       const needed = sequence.missing(sequence.tokens.length + 1);
       if (this.#running.length > 0 && needed > this.#pool.available - promised) {
         job.release();
+        for (const other of this.#waiting.filter(({ work }) => work.sequence))
+          this.#end(other, cacheFull(this.#pool.limit));
         return;
       }
       this.#waiting.splice(this.#waiting.indexOf(job), 1);
@@ -142,10 +157,12 @@ export class Engine {
   async #guess(): Promise<void> {
     const answering = this.#running.filter(({ sequence }) => sequence.pending === 1);
     const most = Math.floor(this.#runner.plan.maxLogitRows / Math.max(1, answering.length)) - 1;
+    this.#guessing = true;
     const guesses = answering.map(async (job) => {
-      job.guesses = most > 0 && job.work.guess ? await job.work.guess(most, answering.length) : [];
+      job.guesses = [];
+      if (most > 0 && job.work.guess) job.guesses = await job.work.guess(most, answering.length, this.#costs);
     });
-    await Promise.all(guesses);
+    await Promise.all(guesses).finally(() => (this.#guessing = false));
   }
 
   async #step(): Promise<void> {
@@ -158,7 +175,10 @@ export class Engine {
     this.#stepping = plan;
     try {
       const batch = makeBatch(plan);
+      const started = performance.now();
       const logits = await this.#runner.step(batch);
+      if (batch.tokenIds.length === batch.logitRows.length)
+        this.#costs.note(batch.tokenIds.length, performance.now() - started);
       const rows = batch.logits ? logits : this.#runner.read(FINAL_HIDDEN);
       this.#counters.counts.steps++;
       this.#deliver(plan, rows, rows.length / Math.max(1, batch.logitRows.length));
@@ -185,6 +205,7 @@ export class Engine {
         counts.generatedTokens += generated;
         counts.draftTokens += share.guesses;
         counts.acceptedDraftTokens += acceptedGuesses;
+        if (share.guesses > 0) job.work.guessed?.(share.guesses, acceptedGuesses);
         if (ended) this.#end(job);
       } catch (error) {
         this.#end(job, error);
@@ -194,6 +215,11 @@ export class Engine {
 
   /** Back to the queue, before all that are new, with nothing in the cache. */
   #preempt(job: Job): void {
+    if (job.work.sequence) {
+      job.release();
+      this.#end(job, cacheFull(this.#pool.limit));
+      return;
+    }
     this.#counters.counts.preemptions++;
     job.preempted = true;
     job.release();

@@ -83,6 +83,15 @@ export function checkGenerateOptions(
   const { ignoreEnd = false, startsText = false, cachePrompt = true, speculation = {} } = options;
   const most = speculation === false ? 0 : (speculation.maxTokens ?? 1);
   check("speculation.maxTokens", Number.isSafeInteger(most) && most >= 0, "an integer from 0", most);
+  const draft = speculation === false ? undefined : speculation.draft;
+  const { vocabularySize } = tokenizer;
+  if (draft)
+    check(
+      "speculation.draft",
+      draft.tokenizer.vocabularySize === vocabularySize,
+      `${vocabularySize} tokens`,
+      draft.tokenizer.vocabularySize,
+    );
   return {
     sampling,
     maxTokens: Math.min(maxTokens, room),

@@ -18,7 +18,7 @@ export class Job {
 
   constructor(work: Work, pool: BlockPool) {
     this.work = work;
-    this.sequence = new Sequence(pool, work.prompt, work.shares && work.reads === "last");
+    this.sequence = work.sequence ?? new Sequence(pool, work.prompt, work.shares && work.reads === "last");
   }
 
   /** Goes past what stands in the cache. */
@@ -28,8 +28,9 @@ export class Job {
     if (!this.preempted) this.cached += found;
   }
 
-  /** Gives all blocks back. */
+  /** Gives all blocks back, but those that the work keeps when it is over. */
   release(): void {
+    if (this.over && this.work.keepsSequence?.()) return;
     this.sequence.release();
     if (!this.preempted && !this.over) this.cached = 0;
   }

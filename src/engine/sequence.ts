@@ -5,6 +5,8 @@ import { type BlockPool, ROOT } from "./block-pool.ts";
 /** A text that grows, and the cache blocks with the keys and values of its first tokens. */
 export class Sequence {
   readonly tokens: number[];
+  /** Tokens that will not change: only their blocks are left to others. */
+  certain: number = Number.POSITIVE_INFINITY;
   /** Finds blocks that others left, and leaves its own. */
   readonly shares: boolean;
   readonly #pool: BlockPool;
@@ -70,7 +72,7 @@ export class Sequence {
   advance(count: number): void {
     this.#computed += count;
     if (!this.shares) return;
-    for (let b = this.#chain.length; (b + 1) * BLOCK_TOKENS <= this.#computed; b++) {
+    for (let b = this.#chain.length; (b + 1) * BLOCK_TOKENS <= Math.min(this.#computed, this.certain); b++) {
       const own = this.#blocks[b]!;
       const known = this.#pool.publish(own, this.#chain.at(-1) ?? ROOT, this.tokens, b * BLOCK_TOKENS);
       if (known.block !== own) {
@@ -79,6 +81,17 @@ export class Sequence {
       }
       this.#chain.push(known.id);
     }
+  }
+
+  /** Makes this the text, all of it certain, and keeps what was computed of the same beginning. */
+  rewrite(tokens: ArrayLike<number>): void {
+    let same = 0;
+    while (same < tokens.length && this.tokens[same] === tokens[same]) same++;
+    if (same < this.#chain.length * BLOCK_TOKENS) this.release();
+    this.tokens.length = same;
+    for (let i = same; i < tokens.length; i++) this.tokens.push(tokens[i]!);
+    this.#computed = Math.min(this.#computed, same, tokens.length - 1);
+    this.certain = tokens.length;
   }
 
   /** Gives all blocks back; the tokens must be computed again. */
