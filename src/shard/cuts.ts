@@ -29,7 +29,7 @@ export function checkRank(shard: ShardOptions): void {
 }
 
 /** The share of one of `of` in `total`: shares differ by 1 at most, and the first are the larger. */
-export function share(total: number, { rank, of }: ShardOptions): Range {
+function share(total: number, { rank, of }: ShardOptions): Range {
   const before = (r: number): number => r * Math.floor(total / of) + Math.min(r, total % of);
   return { first: before(rank), end: before(rank + 1) };
 }
