@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { conversionTarget, planConversion } from "../../src/convert/convert.ts";
 import { openOutput } from "../../src/convert/node-output.ts";
 import { encodeCompressed } from "../../src/formats/encodings/compressed-tensors.ts";
@@ -16,7 +16,6 @@ import { openSafetensors } from "../../src/formats/safetensors/open-safetensors.
 import { type MatrixKind, randomMatrix } from "../encodings.ts";
 import { goldenPath } from "../golden-data.ts";
 import { firstDifference, type ModelFile, weightsAsIn } from "../model-weights.ts";
-import { smollm2Path } from "../models.ts";
 import { type Encode, filesOf, openFiles, quantizedLlama } from "../quantized-folder.ts";
 import { outsidePython } from "./python.ts";
 
@@ -55,68 +54,75 @@ const asymmetric: MatrixKind = { bits: 4, scale: "f16", scaleBits: 11, zeros: "a
 const wide: MatrixKind = { bits: 8, scale: "bf16", scaleBits: 8, zeros: "any" };
 const symmetric: MatrixKind = { bits: 8, scale: "f16", scaleBits: 11, zeros: "middle" };
 
-/** Converts and has the result read by other software; the weights must be those of the source. */
-async function expectSameOutside(file: ModelFile, to: string): Promise<void> {
-  if (typeof python === "string") throw new Error(python);
+/** A source, and what it is converted to. */
+interface Case {
+  readonly title: string;
+  readonly open: () => Promise<ModelFile>;
+  readonly to: string;
+}
+
+const hasTorch = typeof python !== "string" && python.hasTorch;
+const TARGETS = ["f32", "cpu_int4", "gptq", "gptq_v2", "awq", "compressed-tensors", "gguf", "gguf:q8_0", "gguf:f32"];
+
+function cases(title: string, open: () => Promise<ModelFile>, targets: readonly string[]): Case[] {
+  return targets.filter((to) => hasTorch || to !== "compressed-tensors").map((to) => ({ title, open, to }));
+}
+
+const twins = goldenPath("golden-models", "twins");
+const all: readonly Case[] = [
+  ...["llama-q4_0.gguf", "gemma3-q4_0.gguf"].flatMap((name) => cases(name, () => openOwn(name), TARGETS)),
+  ...cases("zero points and codes of 4 and 8 bits, mixed,", () => randomModel(asymmetric, wide, symmetric), [
+    ...["gptq_v2", "compressed-tensors", "gguf:f32"],
+  ]),
+  ...cases("an order of inputs", () => randomModel({ ...asymmetric, order: true }, symmetric), [
+    ...["f32", "gptq_v2", "compressed-tensors", "gguf", "gguf:f32"],
+  ]),
+  ...["llama", "qwen3", "gemma3"].flatMap((name) =>
+    twins
+      ? cases(`golden ${name} in cpu_int4`, () => openFolder(`${twins}/${name}/cpu_int4_embed`), ["f32", "gguf"])
+      : [],
+  ),
+];
+
+/** Converts to a path and returns it. */
+async function converted({ open, to }: Case, i: number): Promise<string> {
   const target = conversionTarget(to);
-  const isGguf = target.format === "gguf";
-  const path = join(folder, `${Math.random().toString(36).slice(2)}${isGguf ? ".gguf" : ""}`);
-  const conversion = await planConversion(file, target);
-  const output = await openOutput(path, isGguf ? "file" : "folder");
+  const path = join(folder, target.format === "gguf" ? `${i}.gguf` : String(i));
+  const conversion = await planConversion(await open(), target);
+  const output = await openOutput(path, conversion.format === "gguf" ? "file" : "folder");
   if (conversion.format === "gguf") await conversion.write(await output.sink());
   else await conversion.write(output.folder);
   await output.commit();
-  const read = `${path}.read.safetensors`;
-  await python.run("read_weights.py", [readerOf(to), path, read]);
-  const source = await openFileSource(read);
-  const found = new Map<string, Float32Array>();
+  return path;
+}
+
+async function weightsIn(path: string): Promise<Map<string, Float32Array>> {
+  const source = await openFileSource(path);
+  const weights = new Map<string, Float32Array>();
   for (const [name, tensor] of (await openSafetensors(source)).tensors)
-    found.set(name, await safetensorsFloats(tensor));
+    weights.set(name, await safetensorsFloats(tensor));
   await source.close();
-  expect(firstDifference(await weightsAsIn(target.format, file), found)).toBeUndefined();
+  return weights;
 }
 
-const TARGETS = ["f32", "cpu_int4", "gptq", "gptq_v2", "awq", "compressed-tensors", "gguf", "gguf:q8_0", "gguf:f32"];
 const skipped = typeof python === "string" ? `skipped: ${python}` : undefined;
-const hasTorch = typeof python !== "string" && python.hasTorch;
-
-function targets(...but: string[]): string[] {
-  return TARGETS.filter((to) => !but.includes(to) && (hasTorch || to !== "compressed-tensors"));
-}
 
 describe.skipIf(skipped)(`other software reads what convert writes${skipped ? ` (${skipped})` : ""}`, () => {
+  // One run of Python for all: importing its packages takes longer than reading the models.
+  beforeAll(async () => {
+    const paths = await Promise.all(all.map(converted));
+    const jobs = paths.flatMap((path, i) => [readerOf(all[i]!.to), path, `${path}.read.safetensors`]);
+    if (typeof python !== "string") await python.run("read_weights.py", jobs);
+  }, 300_000);
+
   it.skipIf(hasTorch)(
     "compressed-tensors: skipped, as the system's Python has no torch (Debian: python3-torch)",
     () => {},
   );
 
-  describe.each(["llama-q4_0.gguf", "gemma3-q4_0.gguf"])("%s", (name) => {
-    it.each(targets())("as %s", async (to) => expectSameOutside(await openOwn(name), to));
-  });
-
-  it.each(targets("f32", "gguf", "cpu_int4", "awq", "gguf:q8_0", "gptq"))(
-    "zero points and codes of 4 and 8 bits, mixed, as %s",
-    async (to) => {
-      await expectSameOutside(await randomModel(asymmetric, wide, symmetric), to);
-    },
-  );
-
-  it.each(targets("cpu_int4", "awq", "gguf:q8_0", "gptq"))("an order of inputs as %s", async (to) => {
-    await expectSameOutside(await randomModel({ ...asymmetric, order: true }, symmetric), to);
-  });
-
-  const twins = goldenPath("golden-models", "twins");
-  describe.skipIf(!twins)(`golden twins${twins ? "" : " (skipped: not beside the project)"}`, () => {
-    it.each(["llama", "qwen3", "gemma3"])("cpu_int4 of %s as f32 and as GGUF", async (name) => {
-      for (const to of ["f32", "gguf"])
-        await expectSameOutside(await openFolder(`${twins}/${name}/cpu_int4_embed`), to);
-    });
-  });
-
-  it("SmolLM2 as f32", async ({ skip }) => {
-    const path = await smollm2Path();
-    if (!path) return skip("SmolLM2 is not in the cache");
-    const file = await openGguf(await openFileSource(path));
-    await expectSameOutside(file, "f32").finally(() => file.close());
+  it.each(all.map((each, i) => ({ ...each, i })))("$title as $to", async ({ open, to, i }) => {
+    const { format } = conversionTarget(to);
+    const read = await weightsIn(join(folder, `${i}${format === "gguf" ? ".gguf" : ""}.read.safetensors`));
+    expect(firstDifference(await weightsAsIn(format, await open()), read)).toBeUndefined();
   });
 });

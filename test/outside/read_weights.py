@@ -1,6 +1,6 @@
-"""Reads a model as other software does and writes every weight of it as f32.
+"""Reads models as other software does and writes every weight of them as f32.
 
-usage: read_weights.py FORMAT MODEL OUT.safetensors
+usage: read_weights.py (FORMAT MODEL OUT.safetensors)...
 
 FORMAT: gguf (by the package gguf), floats (by safetensors), compressed-tensors (by that package, scales widened to f32
 first, as it rounds products to the type of scales), and gptq, awq and cpu_int4 by their definitions.
@@ -157,23 +157,29 @@ def read_compressed_tensors(folder, config):
     return weights
 
 
+READERS = {
+    "floats": read_floats,
+    "gptq": read_gptq,
+    "awq": read_awq,
+    "cpu_int4": read_cpu_int4,
+    "compressed-tensors": read_compressed_tensors,
+}
+
+
+def read(kind, model):
+    if kind == "gguf":
+        return read_gguf(model)
+    folder = pathlib.Path(model)
+    return READERS[kind](folder, json.loads((folder / "config.json").read_text()))
+
+
 def main():
-    kind, model, out = sys.argv[1:]
     from safetensors.numpy import save_file
 
-    if kind == "gguf":
-        weights = read_gguf(model)
-    else:
-        folder = pathlib.Path(model)
-        readers = {
-            "floats": read_floats,
-            "gptq": read_gptq,
-            "awq": read_awq,
-            "cpu_int4": read_cpu_int4,
-            "compressed-tensors": read_compressed_tensors,
-        }
-        weights = readers[kind](folder, json.loads((folder / "config.json").read_text()))
-    save_file({name: np.ascontiguousarray(weight, dtype=np.float32) for name, weight in weights.items()}, out)
+    arguments = iter(sys.argv[1:])
+    for kind, model, out in zip(arguments, arguments, arguments):
+        weights = read(kind, model)
+        save_file({name: np.ascontiguousarray(weight, dtype=np.float32) for name, weight in weights.items()}, out)
 
 
 main()
