@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cpu.h"
+#include "quantize/gram.h"
 #include "runner.h"
 
 namespace halfbyte {
@@ -423,6 +424,7 @@ napi_value init(napi_env env, napi_value exports) {
       check(env, napi_create_function(env, name, NAPI_AUTO_LENGTH, call, nullptr, &function));
       check(env, napi_set_named_property(env, exports, name, function));
     }
+    defineGram(env, exports);
     return exports;
   });
 }

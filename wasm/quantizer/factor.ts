@@ -3,8 +3,8 @@
 /** Adds XᵀX to the upper part of gram f32: rows `first` to `end`, multiples of 4, from the diagonal (rounded down to 8) on. */
 export function addGram(x: usize, rows: i32, stride: i32, gram: usize, first: i32, end: i32): void {
   const rowBytes = <usize>stride << 2;
-  for (let i = first; i < end; i += 4)
-    for (let j = i & ~7; j < stride; j += 8)
+  for (let j = first & ~7; j < stride; j += 8)
+    for (let i = first; i < min(end, j + 8); i += 4)
       gramTile(x + (<usize>i << 2), x + (<usize>j << 2), rows, rowBytes, gram + <usize>i * rowBytes + (<usize>j << 2));
 }
 

@@ -25,14 +25,18 @@ export class KernelPool {
     this.#threads = threads;
   }
 
-  /** Kernels on `threads` threads of their own. Throws ERR_EXECUTOR where the binary is not there. */
-  static async create(threads: number): Promise<KernelPool> {
-    const { compileKernels, startThread } = await import("./kernel-thread.ts");
+  /**
+   * Kernels on `threads` threads of their own; native ones where they are, unless `native` is false. Throws ERR_EXECUTOR
+   * where the binary is not there.
+   */
+  static async create(threads: number, native = true): Promise<KernelPool> {
+    const { compileKernels, findAddon, startThread } = await import("./kernel-thread.ts");
     const memory = KernelMemory.allocate(FIRST_BYTES, true);
     const module = await compileKernels();
+    const addon = native ? findAddon() : undefined;
     return new KernelPool(
       memory,
-      Array.from({ length: threads }, () => startThread(module, memory.memory)),
+      Array.from({ length: threads }, () => startThread(module, memory.memory, addon)),
     );
   }
 

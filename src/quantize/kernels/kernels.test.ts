@@ -144,43 +144,48 @@ describe("kernels of the Hessian", () => {
   addGram(x, size, law);
   addGram(x, size, law);
 
-  it("add products of inputs, factor and invert as the law does", async () => {
-    const at = pool.put(Float32Array.from(padded(x, rows)));
-    const gram = pool.put(new Float32Array(stride * stride));
-    await pool.run([[["addGram", at, rows, stride, gram, 0, 40]], [["addGram", at, rows, stride, gram, 40, stride]]]);
-    await pool.run([[["addGram", at, rows, stride, gram, 0, stride]]]);
-    expect(upper(pool.floats(gram, stride * stride), stride)).toEqual(upper(law, size));
+  it.each([false, true])(
+    "add products of inputs, factor and invert as the law does (native, if any: %s)",
+    async (native) => {
+      const pool = await KernelPool.create(2, native);
+      const at = pool.put(Float32Array.from(padded(x, rows)));
+      const gram = pool.put(new Float32Array(stride * stride));
+      await pool.run([[["addGram", at, rows, stride, gram, 0, 40]], [["addGram", at, rows, stride, gram, 40, stride]]]);
+      await pool.run([[["addGram", at, rows, stride, gram, 0, stride]]]);
+      expect(upper(pool.floats(gram, stride * stride), stride)).toEqual(upper(law, size));
 
-    const order = Int32Array.from({ length: size }, (_, i) => (i * 5) % size);
-    const a = new Float64Array(size * size);
-    for (let p = 0; p < size; p++)
-      for (let q = 0; q < size; q++) {
-        const [i, j] = [order[size - 1 - p]!, order[size - 1 - q]!];
-        a[p * size + q] = law[Math.min(i, j) * size + Math.max(i, j)]! + (p === q ? 0.5 : 0);
-      }
-    const A = pool.take(stride * stride * 8);
-    const room = pool.take(16 * stride * 8);
-    const inverse = [
-      ["reversedGram", gram, pool.put(order), size, stride, 0.5, A],
-      ["cholesky", A, size, stride],
-    ] as const;
-    expect(await pool.run([inverse])).toEqual([1]);
-    expect(cholesky(a, size)).toBe(true);
-    expect(upper(pool.doubles(A, stride * stride), stride)).toEqual(upper(a, size));
-    const factor = pool.take(size * size * 4);
-    await pool.run([
-      [
-        ["invertUpper", A, size, stride, room],
-        ["takeFactor", A, size, stride, factor],
-      ],
-    ]);
-    invertUpper(a, size);
-    expect(upper(pool.doubles(A, stride * stride), stride)).toEqual(upper(a, size));
-    const columns = pool.floats(factor, size * size);
-    for (let j = 0; j < size; j++)
-      for (let i = 0; i <= j; i++)
-        expect(columns[j * size + i]).toBe(Math.fround(a[(size - 1 - j) * size + size - 1 - i]!));
-  });
+      const order = Int32Array.from({ length: size }, (_, i) => (i * 5) % size);
+      const a = new Float64Array(size * size);
+      for (let p = 0; p < size; p++)
+        for (let q = 0; q < size; q++) {
+          const [i, j] = [order[size - 1 - p]!, order[size - 1 - q]!];
+          a[p * size + q] = law[Math.min(i, j) * size + Math.max(i, j)]! + (p === q ? 0.5 : 0);
+        }
+      const A = pool.take(stride * stride * 8);
+      const room = pool.take(16 * stride * 8);
+      const inverse = [
+        ["reversedGram", gram, pool.put(order), size, stride, 0.5, A],
+        ["cholesky", A, size, stride],
+      ] as const;
+      expect(await pool.run([inverse])).toEqual([1]);
+      expect(cholesky(a, size)).toBe(true);
+      expect(upper(pool.doubles(A, stride * stride), stride)).toEqual(upper(a, size));
+      const factor = pool.take(size * size * 4);
+      await pool.run([
+        [
+          ["invertUpper", A, size, stride, room],
+          ["takeFactor", A, size, stride, factor],
+        ],
+      ]);
+      invertUpper(a, size);
+      expect(upper(pool.doubles(A, stride * stride), stride)).toEqual(upper(a, size));
+      const columns = pool.floats(factor, size * size);
+      for (let j = 0; j < size; j++)
+        for (let i = 0; i <= j; i++)
+          expect(columns[j * size + i]).toBe(Math.fround(a[(size - 1 - j) * size + size - 1 - i]!));
+      await pool.dispose();
+    },
+  );
 
   it("say that a matrix is not positive", async () => {
     const A = pool.take(stride * stride * 8);
