@@ -1,18 +1,12 @@
 import type { Generation } from "../engine/generation.ts";
 import type { GeneratedToken, GenerationResult } from "../engine/generation-result.ts";
 import type { Model } from "../model.ts";
+import { type AnswerPart, AnswerReader } from "./answer-reader.ts";
 import { compiledFor } from "./constraint-cache.ts";
 import type { Conversation } from "./conversation.ts";
+import { constraintOf, dialectOf } from "./dialect.ts";
 import { choiceOptions } from "./fields.ts";
 import type { Call } from "./route.ts";
-
-/** A piece of an answer, as it becomes certain. */
-export type AnswerPart =
-  | { readonly type: "reasoning"; readonly text: string }
-  | { readonly type: "text"; readonly text: string }
-  /** A call begins; its arguments follow in pieces. */
-  | { readonly type: "tool_call"; readonly index: number; readonly id: string; readonly name: string }
-  | { readonly type: "arguments"; readonly index: number; readonly text: string };
 
 export interface AnswerEvent {
   readonly parts: readonly AnswerPart[];
@@ -54,44 +48,46 @@ export interface Answer {
  * refuses: a conversation its template does not know, one too long, a queue that is full.
  */
 export async function startAnswers(call: Call, model: Model, conversation: Conversation): Promise<Answer[]> {
-  const prompt = renderPrompt(model, conversation);
-  const { scope, state } = call;
-  const constraint = conversation.format && (await compiledFor(model, conversation.format, {}));
-  const generations = Array.from({ length: conversation.choices }, (_, index) =>
-    model.complete(prompt, {
-      ...choiceOptions(conversation.options, index),
+  const dialect = dialectOf(model, conversation);
+  const constraint = constraintOf(dialect, conversation);
+  const compiled = constraint && (await compiledFor(model, constraint.spec, constraint.options));
+  const { options, choices } = conversation;
+  const generations = Array.from({ length: choices }, (_, index) =>
+    model.complete(dialect.prompt, {
+      ...choiceOptions(options, index),
       startsText: true,
-      timeoutMs: state.limits.timeoutMs,
-      signal: scope.branch(),
-      ...(constraint && { constraint: constraint.start() }),
+      timeoutMs: call.state.limits.timeoutMs,
+      signal: call.scope.branch(),
+      ...(compiled && { constraint: compiled.start() }),
     }),
   );
   for (const generation of generations) generation.start();
-  return generations.map((generation) => makeAnswer(call, model, generation, prompt.length));
+  const readerOptions = { stop: [options.stop ?? []].flat(), oneCall: !conversation.parallelToolCalls };
+  return generations.map((generation) =>
+    makeAnswer(call, generation, new AnswerReader(dialect, model.tokenizer, readerOptions), dialect.prompt.length),
+  );
 }
 
-/** The tokens that the model sees of a conversation. */
-export function renderPrompt(model: Model, conversation: Conversation): Int32Array {
-  const { messages, tools, toolChoice, templateVariables, reasoning, prefill = "" } = conversation;
-  const shownTools = toolChoice === "none" ? [] : tools;
-  const rendered = model.renderChat(messages, {
-    ...(shownTools.length > 0 && { tools: shownTools.map((tool) => ({ type: "function", function: tool })) }),
-    templateVariables: { ...(reasoning !== undefined && { enable_thinking: reasoning }), ...templateVariables },
-  });
-  return model.encodeChat(rendered + prefill);
-}
-
-function makeAnswer({ state }: Call, model: Model, generation: Generation, promptTokens: number): Answer {
+function makeAnswer(
+  { scope, state }: Call,
+  generation: Generation,
+  reader: AnswerReader,
+  promptTokens: number,
+): Answer {
   async function* events(): AsyncGenerator<AnswerEvent, void> {
-    const tracked = state.metrics.track(model.info.name, generation.events(), () => generation.result);
-    for await (const { text, tokens } of tracked) yield { parts: text ? [{ type: "text", text }] : [], tokens };
+    const tracked = state.metrics.track(scope.model ?? "", generation.events(), () => generation.result);
+    for await (const event of tracked) yield { parts: reader.read(event), tokens: event.tokens };
+    const parts = reader.end();
+    if (parts.length > 0) yield { parts, tokens: [] };
   }
   return {
     promptTokens,
     events: events(),
     async end() {
       const result = await generation.result;
-      return { reason: result.finishReason === "length" ? "length" : "stop", result, reasoningTokens: 0 };
+      const { calls, reasoningTokens } = reader;
+      const reason = result.finishReason === "length" ? "length" : calls > 0 ? "tool_calls" : "stop";
+      return { reason, result, reasoningTokens };
     },
   };
 }

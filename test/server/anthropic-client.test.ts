@@ -74,6 +74,37 @@ describe("the official Anthropic client", () => {
     );
   });
 
+  it("uses tools, streamed and whole, and takes their results", async () => {
+    const tool = {
+      name: "weather",
+      input_schema: {
+        type: "object" as const,
+        properties: { city: { enum: ["Oslo", "Rome"] } },
+        required: ["city"],
+        additionalProperties: false,
+      },
+    };
+    const asking = { ...request, max_tokens: 100, tools: [tool], tool_choice: { type: "any" as const } };
+    const once = { ...asking, tool_choice: { ...asking.tool_choice, disable_parallel_tool_use: true } };
+    const message = await client.messages.create(once);
+    expect(message.stop_reason).toBe("tool_use");
+    expect(message.content).toMatchObject([{ type: "tool_use", name: "weather" }]);
+    const use = message.content[0] as Anthropic.ToolUseBlock;
+    expect(["Oslo", "Rome"]).toContain((use.input as { city: string }).city);
+    const streamed = await client.messages.stream(once).finalMessage();
+    expect(streamed.content).toMatchObject([{ type: "tool_use", name: "weather", input: use.input }]);
+    const next = await client.messages.create({
+      ...request,
+      tools: [tool],
+      messages: [
+        ...request.messages,
+        { role: "assistant", content: message.content as Anthropic.ContentBlockParam[] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: use.id, content: "sun" }] },
+      ],
+    });
+    expect(next.role).toBe("assistant");
+  });
+
   it("throws the client's own errors", async () => {
     const refused = (body: object): Promise<unknown> =>
       client.messages.create({ ...request, ...body } as never).then(

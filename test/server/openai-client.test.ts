@@ -204,6 +204,90 @@ describe("the official openai client", () => {
     ).rejects.toMatchObject({ status: 400, code: "invalid_schema", param: "response_format" });
   });
 
+  const parameters = {
+    type: "object",
+    properties: { city: { enum: ["Oslo", "Rome"] } },
+    required: ["city"],
+    additionalProperties: false,
+  };
+  const tools = ["weather", "time"].map((name) => ({ type: "function" as const, function: { name, parameters } }));
+
+  it("calls tools where it must, several at once, and as named; streamed the same", async () => {
+    const request = { model: "tiny", messages: hello, tools, temperature: 1.2, seed: 3 };
+    const { choices } = await client.chat.completions.create({ ...request, tool_choice: "required" });
+    expect(choices[0]!.finish_reason).toBe("tool_calls");
+    expect(choices[0]!.message.content).toBeNull();
+    const calls = choices[0]!.message.tool_calls! as OpenAI.ChatCompletionMessageFunctionToolCall[];
+    for (const { id, type, function: called } of calls) {
+      expect([type, typeof id]).toEqual(["function", "string"]);
+      expect(["weather", "time"]).toContain(called.name);
+      expect(["Oslo", "Rome"]).toContain(JSON.parse(called.arguments).city);
+    }
+    expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length);
+    const streamed: { name: string; arguments: string }[] = [];
+    const stream = await client.chat.completions.create({ ...request, tool_choice: "required", stream: true });
+    for await (const { choices } of stream)
+      for (const { index, function: delta } of choices[0]?.delta.tool_calls ?? []) {
+        const call = (streamed[index] ??= { name: "", arguments: "" });
+        call.name += delta?.name ?? "";
+        call.arguments += delta?.arguments ?? "";
+      }
+    expect(streamed).toEqual(calls.map((call) => call.function));
+    const named = await client.chat.completions.create({
+      ...request,
+      tool_choice: { type: "function", function: { name: "time" } },
+    });
+    expect(named.choices[0]!.message.tool_calls).toMatchObject([{ function: { name: "time" } }]);
+    const one = await client.chat.completions.create({
+      ...request,
+      tool_choice: "required",
+      parallel_tool_calls: false,
+    });
+    expect(one.choices[0]!.message.tool_calls).toHaveLength(1);
+    const none = await client.chat.completions.create({ ...request, tool_choice: "none", max_tokens: 5 });
+    expect(none.choices[0]!.message.tool_calls).toBeUndefined();
+  });
+
+  it("takes the results of tools", async () => {
+    const call = { id: "call_1", type: "function" as const, function: { name: "time", arguments: '{"city":"Oslo"}' } };
+    const answer = await client.chat.completions.create({
+      ...chat,
+      tools,
+      messages: [
+        ...hello,
+        { role: "assistant", content: null, tool_calls: [call] },
+        { role: "tool", tool_call_id: "call_1", content: "noon" },
+      ],
+    });
+    expect(answer.choices[0]!.message.role).toBe("assistant");
+  });
+
+  it("calls functions by the responses API", async () => {
+    const functions = tools.map(({ type, function: f }) => ({ type, ...f, strict: true }));
+    const request = { model: "tiny", input: "Hello!", tools: functions, tool_choice: "required" as const };
+    const events: string[] = [];
+    let json = "";
+    let final: OpenAI.Responses.Response | undefined;
+    for await (const event of await client.responses.create({ ...request, stream: true, parallel_tool_calls: false })) {
+      events.push(event.type);
+      if (event.type === "response.function_call_arguments.delta") json += event.delta;
+      if (event.type === "response.completed") final = event.response;
+    }
+    expect(final!.output).toMatchObject([{ type: "function_call", status: "completed", arguments: json }]);
+    const call = final!.output[0] as OpenAI.Responses.ResponseFunctionToolCall;
+    const next = await client.responses.create({
+      model: "tiny",
+      input: [
+        { role: "user", content: "Hello!" },
+        call,
+        { type: "function_call_output", call_id: call.call_id, output: "noon" },
+      ],
+      max_output_tokens: 16,
+    });
+    expect(next.object).toBe("response");
+    expect(events.filter((type) => type === "response.output_item.done")).toHaveLength(1);
+  });
+
   it("embeds texts: unit vectors, the same by floats and by base64", async () => {
     const { data, usage } = await client.embeddings.create({ model: "tiny", input: ["one", "two three"] });
     expect(data.map(({ index }) => index)).toEqual([0, 1]);

@@ -1,7 +1,9 @@
 import * as v from "valibot";
 import type { Model } from "../../model.ts";
-import { type Answer, type AnswerEnd, type AnswerPart, completeAnswer, renderPrompt, startAnswers } from "../answer.ts";
+import { type Answer, type AnswerEnd, completeAnswer, startAnswers } from "../answer.ts";
+import type { AnswerPart } from "../answer-reader.ts";
 import { anthropicErrorBody } from "../api-error.ts";
+import { dialectOf } from "../dialect.ts";
 import { newId } from "../new-id.ts";
 import { bodyOf, eventResponse, json, type Route } from "../route.ts";
 import type { ServerEvent } from "../sse.ts";
@@ -62,7 +64,7 @@ export const countTokens: Route = {
   async handle(call) {
     const { model: name, conversation } = await bodyOf(call, countRequestSchema);
     const model: Model = await call.scope.lease(call.state.pool, name);
-    return json({ input_tokens: renderPrompt(model, conversation).length });
+    return json({ input_tokens: dialectOf(model, conversation).prompt.length });
   },
 };
 

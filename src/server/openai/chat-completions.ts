@@ -1,7 +1,8 @@
 import * as v from "valibot";
 import type { GeneratedToken, Usage } from "../../engine/generation-result.ts";
 import type { Model } from "../../model.ts";
-import { type Answer, type AnswerPart, completeAnswer, interleaved, startAnswers } from "../answer.ts";
+import { type Answer, completeAnswer, interleaved, startAnswers } from "../answer.ts";
+import type { AnswerPart } from "../answer-reader.ts";
 import { newId } from "../new-id.ts";
 import { bodyOf, eventResponse, json, type Route } from "../route.ts";
 import { DONE, type ServerEvent } from "../sse.ts";
