@@ -52,6 +52,7 @@ export class ExpressionPool {
   byteOfClass: Uint8Array = new Uint8Array(1);
   readonly #byKey = new Map<string, Expression>();
   readonly #all: Expression[] = [];
+  readonly #single: Expression[] = [];
   readonly #automata = new Map<CharacterAutomaton, number>();
   readonly #rules = new Map<Rule, Expression>();
   #sealed = false;
@@ -66,9 +67,7 @@ export class ExpressionPool {
   }
 
   byte(value: number): Expression {
-    const has = new Uint8Array(256);
-    has[value] = 1;
-    return this.bytes(has);
+    return (this.#single[value] ??= this.byteRange(value, value));
   }
 
   byteRange(low: number, high: number): Expression {

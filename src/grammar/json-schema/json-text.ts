@@ -1,4 +1,4 @@
-import { ALL_CODE_POINTS, type CodePoints, codePoints, contains, intersect, utf8 } from "../code-points.ts";
+import { type CodePoints, codePoints, contains, intersect, utf8 } from "../code-points.ts";
 import type { Expression, ExpressionPool } from "../expression.ts";
 
 /** Characters that stand for themselves in a JSON string: all but controls, the quote and the backslash. */
@@ -31,6 +31,7 @@ export class JsonText {
   readonly comma: Expression;
   /** One code point, by itself or by any of its escapes. */
   readonly character: Expression;
+  readonly #spelt = new Map<string, Expression>();
 
   constructor(pool: ExpressionPool) {
     this.pool = pool;
@@ -81,6 +82,13 @@ export class JsonText {
 
   /** One character of a set in the one way that `JSON.stringify` spells it. */
   spell(set: CodePoints): Expression {
+    const key = set.join();
+    let spelt = this.#spelt.get(key);
+    if (!spelt) this.#spelt.set(key, (spelt = this.#spell(set)));
+    return spelt;
+  }
+
+  #spell(set: CodePoints): Expression {
     const { pool } = this;
     const ways = [utf8(pool, intersect(set, PLAIN))];
     for (const [codePoint, letter] of SHORT_ESCAPES) if (contains(set, codePoint)) ways.push(pool.text(`\\${letter}`));
@@ -111,7 +119,8 @@ export class JsonText {
     for (const text of texts) {
       const byte = text[at];
       if (byte === undefined) ends = true;
-      else groups.set(byte, [...(groups.get(byte) ?? []), text]);
+      else if (groups.has(byte)) groups.get(byte)!.push(text);
+      else groups.set(byte, [text]);
     }
     const branches = Array.from(groups.values(), (group) => this.#fork(group, at));
     if (ends) branches.push(pool.empty);
@@ -137,8 +146,4 @@ export class JsonText {
   pair(key: Expression, value: Expression): Expression {
     return this.pool.sequence(key, this.pool.byte(0x3a), this.gap, value);
   }
-}
-
-export function isAnyCharacter(set: CodePoints): boolean {
-  return set.join() === ALL_CODE_POINTS.join();
 }

@@ -4,7 +4,7 @@ import { grammarError } from "../grammar-error.ts";
 import type { SchemaNode } from "./schema-document.ts";
 import type { SchemaGrammar } from "./schema-grammar.ts";
 import type { Shape } from "./shape.ts";
-import { anyTexts, textsPattern } from "./shape-rules.ts";
+import { ALL_TEXTS, textsPattern } from "./shape-rules.ts";
 
 /** Declared keys: the recogniser looks at all that may come next. */
 const MAX_PROPERTIES = 1000;
@@ -108,7 +108,7 @@ function otherPairs(grammar: SchemaGrammar, shape: Shape, names: readonly string
 /** The keys that `propertyNames` leaves. */
 function allowedKeys(grammar: SchemaGrammar, shape: Shape): readonly Automaton[] {
   const { place, names } = shape;
-  if (names.length === 0) return [anyTexts(place)];
+  if (names.length === 0) return [ALL_TEXTS];
   return grammar.rules.read(names).flatMap((named) => {
     if (!named.types.has("string")) return [];
     if (named.values) {

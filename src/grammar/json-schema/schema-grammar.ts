@@ -15,6 +15,7 @@ export class SchemaGrammar {
   readonly rules: ShapeRules = new ShapeRules();
   readonly #document: SchemaDocument;
   readonly #known = new Map<string, Rule>();
+  readonly #numbers = new Map<string, Expression>();
   readonly #open: { rule: Rule; nodes: readonly SchemaNode[] }[] = [];
 
   /** Throws ERR_GRAMMAR for a root that is no schema. */
@@ -73,7 +74,7 @@ export class SchemaGrammar {
       case "boolean":
         return this.json.oneOf(["true", "false"]);
       case "number":
-        return numberExpression(pool, shape.number, shape.place);
+        return this.#number(shape);
       case "string":
         return this.#string(shape);
       case "array":
@@ -81,6 +82,13 @@ export class SchemaGrammar {
       case "object":
         return objectExpression(this, shape);
     }
+  }
+
+  #number({ number, place }: Shape): Expression {
+    const key = `${number.integer} ${number.min} ${number.max} ${number.multiples}`;
+    let known = this.#numbers.get(key);
+    if (!known) this.#numbers.set(key, (known = numberExpression(this.pool, number, place)));
+    return known;
   }
 
   #string(shape: Shape): Expression {

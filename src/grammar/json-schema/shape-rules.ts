@@ -1,14 +1,5 @@
-import {
-  ANY_TEXT,
-  type Automaton,
-  combine,
-  compilePattern,
-  isVoid,
-  lengthPattern,
-  matches,
-  type Pattern,
-} from "../automaton.ts";
-import { codePointsOf } from "../code-points.ts";
+import { type Automaton, combine, compilePattern, isVoid, lengthPattern, matches, type Pattern } from "../automaton.ts";
+import { ALL_CODE_POINTS, codePointsOf } from "../code-points.ts";
 import { readPattern } from "../regular-expression.ts";
 import { sameJson } from "./json-values.ts";
 import type { SchemaNode } from "./schema-document.ts";
@@ -194,9 +185,8 @@ export function textsPattern(texts: readonly string[]): Pattern {
   };
 }
 
-export function anyTexts(place: string): Automaton {
-  return compilePattern(ANY_TEXT, place);
-}
+/** All texts. */
+export const ALL_TEXTS: Automaton = { edges: [[{ set: ALL_CODE_POINTS, to: 0 }]], accepting: [true] };
 
 function typeOf(value: unknown): TypeName | undefined {
   if (value === null) return "null";

@@ -166,7 +166,10 @@ export class ToolCallParser {
       return;
     }
     const name = /^([\w.-]+)(?:\[CALL_ID\]\w+)?(?:\[ARGS\])?\s*$/.exec(this.#name)?.[1];
-    if (name === undefined) return this.#fail();
+    if (name === undefined) {
+      this.#fail();
+      return;
+    }
     this.#reader = new CallReader();
     this.#reader.takeName(name);
     this.#announce(name);
@@ -188,7 +191,10 @@ export class ToolCallParser {
 
   #read(character: string): void {
     const news = this.#reader.push(character);
-    if (this.#reader.state === "malformed" && !this.#named) return this.#fail();
+    if (this.#reader.state === "malformed" && !this.#named) {
+      this.#fail();
+      return;
+    }
     if (news.name !== undefined) this.#announce(news.name);
     if (news.arguments !== undefined) this.#calls.push({ index: this.#count, arguments: news.arguments });
     if (this.#reader.state === "reading") return;
