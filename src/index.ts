@@ -1,5 +1,6 @@
 import type { LoadModelOptions, ModelInput } from "./load-model.ts";
 import type { Model } from "./model.ts";
+import type { Session } from "./session/session.ts";
 import type { LoadedShard, LoadShardOptions } from "./shard/load-shard.ts";
 
 export type { Embedding, EmbedOptions } from "./engine/embedding.ts";
@@ -23,6 +24,7 @@ export type { MatrixKernel } from "./executors/linear-kernels.ts";
 export type { ByteSource } from "./formats/byte-source.ts";
 export type { LoadModelOptions, LoadProgress, ModelInput } from "./load-model.ts";
 export type { ChatOptions, Model, ModelInfo } from "./model.ts";
+export type { Session } from "./session/session.ts";
 export type { Range, ShardOptions } from "./shard/cuts.ts";
 export type { LoadedShard, LoadShardOptions } from "./shard/load-shard.ts";
 export type { RankShare, TensorShare } from "./shard/model-shard.ts";
@@ -68,4 +70,17 @@ export async function loadModel(
       ? (await import("./load-model-node.ts")).loadReference(String(input), executor, settings)
       : (await import("./load-model.ts")).loadGguf(input, executor, settings),
   );
+}
+
+/**
+ * Saves where a generation is, whole or not at all: a process that dies meanwhile leaves the session that was there.
+ * Throws ERR_IO.
+ */
+export async function saveSession(path: string, model: Model, session: Session): Promise<void> {
+  return (await import("./session/session-file.ts")).writeSession(path, model, session);
+}
+
+/** Reads a saved session, for `model.resume`. Throws ERR_MISSING, ERR_IO, and as `model.decodeSession` does. */
+export async function restoreSession(path: string, model: Model): Promise<Session> {
+  return (await import("./session/session-file.ts")).readSession(path, model);
 }

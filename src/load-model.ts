@@ -1,3 +1,4 @@
+import { type CapacityOptions, checkCapacity } from "./engine/capacity.ts";
 import { HalfbyteError } from "./errors.ts";
 import type { PreparedExecutor } from "./executors/executor.ts";
 import { blobSource } from "./formats/blob-source.ts";
@@ -22,7 +23,7 @@ export interface LoadProgress {
   readonly total: number | undefined;
 }
 
-export interface LoadModelOptions {
+export interface LoadModelOptions extends CapacityOptions {
   /** "native" (default where its addon loads), "wasm", or "reference". */
   readonly executor?: string;
   /** An instruction set of the executor, by name; an impossible one is refused with the reason. */
@@ -34,16 +35,6 @@ export interface LoadModelOptions {
   readonly cacheType?: CacheType;
   /** Tokens that prompt and answer may have together; default, and at most, what the model was trained for. */
   readonly contextLength?: number;
-  /** Tokens that all generations together may keep; ERR_MEMORY ends the one that needs more. Default 4 × contextLength. */
-  readonly cacheTokens?: number;
-  /** The same bound in bytes, in place of `cacheTokens`. */
-  readonly cacheBytes?: number;
-  /** Generations that have their turn in every step; others wait. Default 8. */
-  readonly maxSequences?: number;
-  /** Generations that may wait, beyond which ERR_QUEUE_FULL refuses them. Default 1024. */
-  readonly maxWaiting?: number;
-  /** Tokens that one step computes at most, of all prompts and answers together. Default 128. */
-  readonly stepTokens?: number;
   /** Float matrices of a safetensors checkpoint: as they are (default), or in 8-bit groups. */
   readonly floatWeights?: FloatWeights;
   /** A Jinja chat template in place of the model's own. */
@@ -115,11 +106,9 @@ async function loadFile(
   const floatWeights = choice("floatWeights", options.floatWeights ?? "keep", FLOAT_WEIGHTS);
   const opened = await openModel(file, { floatWeights });
   const contextLength = checkContext(options.contextLength, opened.config.contextLength);
-  const cacheTokens = checkCache(options.cacheTokens, contextLength);
-  const maxSequences = checkCount("maxSequences", options.maxSequences ?? 8, 1);
-  const maxWaiting = checkCount("maxWaiting", options.maxWaiting ?? 1024, 0);
-  const maxRows = checkCount("stepTokens", options.stepTokens ?? 128, 1);
-  const plan = opened.compile({ activations, cacheType, maxRows, maxLogitRows: Math.max(8, maxSequences) });
+  const capacity = checkCapacity(options, contextLength);
+  const { maxRows, maxLogitRows } = capacity;
+  const plan = opened.compile({ activations, cacheType, maxRows, maxLogitRows });
   const loading = executor.load(plan, opened.weights);
   loading.catch(() => {}); // makeModel awaits it, though not yet
   try {
@@ -129,7 +118,8 @@ async function loadFile(
       name: options.name ?? source.split(/[/\\]/).at(-1)!,
       architecture: opened.architecture.name,
       contextLength,
-      engine: { cacheTokens, maxSequences, maxWaiting, promptRows: maxRows },
+      capacity,
+      weights: opened.weights,
       chatTemplate: options.chatTemplate,
     });
   } catch (error) {
@@ -156,31 +146,6 @@ function choice<T extends string>(place: string, value: T, known: readonly T[]):
     got: JSON.stringify(value) ?? "undefined",
   });
 }
-
-/** Conversations of full length that the cache has room for at once, by default; memory is taken as they grow. */
-const FULL_CONTEXTS = 4;
-
-function checkCache(asked: number | undefined, contextLength: number): number {
-  if (asked === undefined) return FULL_CONTEXTS * contextLength;
-  if (Number.isSafeInteger(asked) && asked >= contextLength) return asked;
-  throw new HalfbyteError("ERR_ARGUMENT", "unusable cache size", {
-    place: "cacheTokens",
-    expected: `an integer from ${contextLength}, the context length`,
-    got: String(asked),
-  });
-}
-
-function checkCount(place: string, count: number, least: number): number {
-  if (Number.isSafeInteger(count) && count >= least && count <= MAX_COUNT) return count;
-  throw new HalfbyteError("ERR_ARGUMENT", "unusable number", {
-    place,
-    expected: `an integer from ${least} to ${MAX_COUNT}`,
-    got: String(count),
-  });
-}
-
-/** Far past what one machine can do, and few enough that sizes stay exact. */
-const MAX_COUNT = 1 << 16;
 
 function checkContext(asked: number | undefined, trained: number): number {
   if (asked === undefined) return trained;

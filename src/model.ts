@@ -1,14 +1,15 @@
 import type { Embedding, EmbedOptions } from "./engine/embedding.ts";
 import type { Engine } from "./engine/engine.ts";
 import type { GenerateOptions } from "./engine/generate-options.ts";
-import { type Generation, generate } from "./engine/generation.ts";
+import { type Generation, generate, resume } from "./engine/generation.ts";
 import type { DraftModel, DraftSequence } from "./engine/speculation/draft-model.ts";
 import { EngineDraft } from "./engine/speculation/engine-draft.ts";
 import type { EngineStatistics } from "./engine/statistics.ts";
 import { HalfbyteError } from "./errors.ts";
-import type { ExecutorInfo, PlanRunner, RunnerMemory } from "./executors/executor.ts";
+import type { ExecutorInfo, PlanRunner, RunnerMemory, WeightSet } from "./executors/executor.ts";
 import { linearKernels, type MatrixKernel } from "./executors/linear-kernels.ts";
 import type { Plan } from "./plan/plan.ts";
+import type { Session } from "./session/session.ts";
 import type { ChatMessage, ChatTemplateInput } from "./text/chat-template.ts";
 import type { ChatTemplates } from "./text/open-text.ts";
 import type { Tokenizer } from "./text/tokenizer.ts";
@@ -46,6 +47,7 @@ export interface ModelParts {
   readonly chatTemplates: ChatTemplates;
   readonly runner: PlanRunner;
   readonly engine: Engine;
+  readonly weights: WeightSet;
   /** Closes the model's files. */
   readonly close: () => Promise<void>;
 }
@@ -58,6 +60,7 @@ export class Model implements AsyncDisposable, DraftModel {
   readonly chatTemplates: ChatTemplates;
   readonly #parts: ModelParts;
   #disposed = false;
+  #knownIdentity: Promise<string> | undefined;
 
   constructor(parts: ModelParts) {
     this.#parts = parts;
@@ -113,6 +116,27 @@ export class Model implements AsyncDisposable, DraftModel {
     return this.#generate(this.#promptIds(prompt), options);
   }
 
+  /** Goes on with an answer as if it had never stopped; `maxTokens` counts anew. Throws as `chat` does. */
+  resume(session: Session, options: GenerateOptions = {}): Generation {
+    if (this.#disposed) throw this.#disposedError();
+    return resume(this.#parts, { ...session, tokens: this.#promptIds(session.tokens) }, options);
+  }
+
+  /** A session's bytes, which this model alone takes back. */
+  async encodeSession(session: Session): Promise<Uint8Array> {
+    const { encodeSession } = await import("./session/session-format.ts");
+    return encodeSession(session, await this.#identity());
+  }
+
+  /**
+   * Throws ERR_UNKNOWN_MODEL for the session of another model or of one loaded with other activations or cache type;
+   * ERR_FORMAT, ERR_TRUNCATED, ERR_LIMIT, ERR_HASH or ERR_UNSUPPORTED for bytes that are no session.
+   */
+  async decodeSession(bytes: Uint8Array): Promise<Session> {
+    const { decodeSession } = await import("./session/session-format.ts");
+    return decodeSession(bytes, await this.#identity(), this.info.vocabularySize);
+  }
+
   /** The text that the chat template makes of a conversation. */
   renderChat(messages: readonly ChatMessage[], options: Omit<ChatOptions, keyof GenerateOptions> = {}): string {
     const { tools = null, documents = null, templateVariables = {}, templateName } = options;
@@ -152,6 +176,13 @@ export class Model implements AsyncDisposable, DraftModel {
   #generate(prompt: Int32Array, options: GenerateOptions): Generation {
     if (this.#disposed) throw this.#disposedError();
     return generate(this.#parts, prompt, options);
+  }
+
+  async #identity(): Promise<string> {
+    if (this.#disposed) throw this.#disposedError();
+    const { modelIdentity } = await import("./session/model-identity.ts");
+    this.#knownIdentity ??= modelIdentity(this.plan, this.#parts.weights);
+    return this.#knownIdentity;
   }
 
   #disposedError(): HalfbyteError {

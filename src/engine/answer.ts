@@ -1,3 +1,4 @@
+import type { Session } from "../session/session.ts";
 import { IncrementalDetokenizer } from "../text/incremental-detokenizer.ts";
 import { StopMatcher } from "../text/stop-matcher.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
@@ -33,6 +34,8 @@ export class Answer implements Work {
   readonly #stops: StopMatcher;
   readonly #detokenizer: IncrementalDetokenizer;
   readonly #promptLogProbabilities: PromptLogProbabilities | undefined;
+  /** Tokens of the first prompt: after a session was resumed, fewer than `prompt` has. */
+  readonly #promptLength: number;
   readonly #history: number[];
   readonly #tokens: GeneratedToken[] = [];
   readonly #stopwatch = new Stopwatch();
@@ -46,7 +49,7 @@ export class Answer implements Work {
   #guessed = 0;
   #accepted = 0;
 
-  constructor(model: AnsweringModel, prompt: Int32Array, options: CheckedOptions) {
+  constructor(model: AnsweringModel, prompt: Int32Array, options: CheckedOptions, session?: Session) {
     this.prompt = prompt;
     this.user = options.user;
     this.shares = options.cachePrompt;
@@ -60,12 +63,23 @@ export class Answer implements Work {
       startsText: options.startsText,
     });
     this.#history = Array.from(prompt);
+    this.#promptLength = session?.promptLength ?? prompt.length;
+    if (session) {
+      this.#sampler.restoreState(session.sampler);
+      // A character may have begun before.
+      for (const id of prompt.subarray(this.#promptLength)) this.#detokenizer.push(id);
+    }
     if (options.promptLogprobs !== undefined)
       this.#promptLogProbabilities = new PromptLogProbabilities(model.tokenizer, prompt, options.promptLogprobs);
   }
 
   get deadline(): number {
     return this.#deadline;
+  }
+
+  get session(): Session {
+    const tokens = Int32Array.from(this.#history);
+    return { tokens, promptLength: this.#promptLength, sampler: this.#sampler.saveState() };
   }
 
   get result(): Promise<GenerationResult> {
@@ -124,7 +138,7 @@ export class Answer implements Work {
   next(logits: Float32Array): number | undefined {
     const { constraint, ignoreEnd, maxTokens } = this.#options;
     if (maxTokens === 0) return this.#finish("length");
-    const history = { tokens: this.#history, promptLength: this.prompt.length };
+    const history = { tokens: this.#history, promptLength: this.#promptLength };
     const sampled = this.#sampler.sample(logits, history, constraint?.mask());
     const { id } = sampled;
     this.#stopwatch.token();

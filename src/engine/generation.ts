@@ -1,4 +1,5 @@
 import { HalfbyteError } from "../errors.ts";
+import type { Session } from "../session/session.ts";
 import { Answer, type AnsweringModel } from "./answer.ts";
 import { checkGenerateOptions, type GenerateOptions } from "./generate-options.ts";
 import type { GenerationEvent, GenerationResult } from "./generation-result.ts";
@@ -25,6 +26,11 @@ export class Generation implements AsyncIterable<string> {
       // The result has it.
     }
     return this.#answer.result;
+  }
+
+  /** All that is needed to go on with this answer from where it is now: for `Model.encodeSession` and `Model.resume`. */
+  get session(): Session {
+    return this.#answer.session;
   }
 
   /** Enters the queue now. Throws ERR_QUEUE_FULL when it is full, and the signal's reason. */
@@ -59,4 +65,10 @@ export class Generation implements AsyncIterable<string> {
  */
 export function generate(model: AnsweringModel, prompt: Int32Array, options: GenerateOptions = {}): Generation {
   return new Generation(new Answer(model, prompt, checkGenerateOptions(model, prompt, options)));
+}
+
+/** Goes on with an answer: the tokens are those it would have had. Throws as `generate`, ERR_ARGUMENT for a bad session. */
+export function resume(model: AnsweringModel, session: Session, options: GenerateOptions = {}): Generation {
+  const checked = checkGenerateOptions(model, session.tokens, { ...options, seed: session.sampler?.seed });
+  return new Generation(new Answer(model, session.tokens, checked, session));
 }
