@@ -92,12 +92,6 @@ export function samplingOptions(values: SamplingValues): GenerateOptions {
   };
 }
 
-/** The options of one of several choices: each has a seed of its own, and all are repeated by the first's. */
-export function choiceOptions(options: GenerateOptions, index: number): GenerateOptions {
-  const { seed } = options;
-  return index === 0 || seed === undefined ? options : { ...options, seed: (seed + index) % Number.MAX_SAFE_INTEGER };
-}
-
 /** A rule between fields, which a schema of each alone cannot say. */
 export function demand(condition: boolean, param: string, message: string): void {
   if (!condition) throw new ApiError(400, "invalid_value", message, { param });

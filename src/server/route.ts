@@ -1,4 +1,5 @@
 import type * as v from "valibot";
+import type { AnswerContext } from "../chat/answer.ts";
 import { type ApiError, openAiErrorBody, toApiError } from "./api-error.ts";
 import type { Log } from "./log.ts";
 import type { ServerMetrics } from "./metrics.ts";
@@ -33,6 +34,15 @@ export interface Call {
   readonly request: Request;
   readonly scope: RequestScope;
   readonly state: ServerState;
+}
+
+/** What the answers to a request are started with. */
+export function answerContext({ scope, state }: Call): AnswerContext {
+  return {
+    signal: () => scope.branch(),
+    timeoutMs: state.limits.timeoutMs,
+    watch: (events, result) => state.metrics.track(scope.model ?? "", events, result),
+  };
 }
 
 /** The shape of errors: one for OpenAI's paths and our own, one for Anthropic's. */

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import type { FunctionTool, ToolChoice } from "./conversation.ts";
+import type { FunctionTool, ToolChoice } from "../chat/conversation.ts";
 import { demand } from "./fields.ts";
 
 /** Of functions and schemas, as OpenAI and Anthropic allow them. */

@@ -1,6 +1,6 @@
 import * as v from "valibot";
+import type { Conversation, ToolChoice } from "../../chat/conversation.ts";
 import type { ChatMessage } from "../../text/chat-template.ts";
-import type { Conversation, ToolChoice } from "../conversation.ts";
 import { decimal, ignored, integer, jsonObject, modelName, optional } from "../fields.ts";
 import { checkToolChoice, functionName, functionTool, MAX_TOOLS } from "../tool-fields.ts";
 

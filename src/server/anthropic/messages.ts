@@ -1,11 +1,11 @@
 import * as v from "valibot";
+import { type Answer, type AnswerEnd, completeAnswer, startAnswers } from "../../chat/answer.ts";
+import type { AnswerPart } from "../../chat/answer-reader.ts";
+import { dialectOf } from "../../chat/dialect.ts";
 import type { Model } from "../../model.ts";
-import { type Answer, type AnswerEnd, completeAnswer, startAnswers } from "../answer.ts";
-import type { AnswerPart } from "../answer-reader.ts";
 import { anthropicErrorBody } from "../api-error.ts";
-import { dialectOf } from "../dialect.ts";
 import { newId } from "../new-id.ts";
-import { bodyOf, eventResponse, json, type Route } from "../route.ts";
+import { answerContext, bodyOf, eventResponse, json, type Route } from "../route.ts";
 import type { ServerEvent } from "../sse.ts";
 import { countRequestSchema, type MessagesRequest, messagesRequestSchema } from "./messages-request.ts";
 
@@ -45,7 +45,7 @@ export const messages: Route = {
   async handle(call) {
     const request = await bodyOf(call, messagesRequestSchema);
     const model = await call.scope.lease(call.state.pool, request.model);
-    const [answer] = (await startAnswers(call, model, request.conversation)) as [Answer];
+    const [answer] = (await startAnswers(answerContext(call), model, request.conversation)) as [Answer];
     if (!request.stream) return json(await whole(request, answer));
     return eventResponse(call, streamMessage(request, answer), (error) =>
       event("error", anthropicErrorBody(error, call.scope.id)),

@@ -1,10 +1,10 @@
 import * as v from "valibot";
+import { type Answer, completeAnswer, interleaved, startAnswers } from "../../chat/answer.ts";
+import type { AnswerPart } from "../../chat/answer-reader.ts";
 import type { GeneratedToken, Usage } from "../../engine/generation-result.ts";
 import type { Model } from "../../model.ts";
-import { type Answer, completeAnswer, interleaved, startAnswers } from "../answer.ts";
-import type { AnswerPart } from "../answer-reader.ts";
 import { newId } from "../new-id.ts";
-import { bodyOf, eventResponse, json, type Route } from "../route.ts";
+import { answerContext, bodyOf, eventResponse, json, type Route } from "../route.ts";
 import { DONE, type ServerEvent } from "../sse.ts";
 import { chatLogprobs } from "./chat-logprobs.ts";
 import { type ChatRequest, chatRequestSchema } from "./chat-request.ts";
@@ -64,7 +64,7 @@ export const chatCompletions: Route = {
   async handle(call) {
     const request = await bodyOf(call, chatRequestSchema);
     const model = await call.scope.lease(call.state.pool, request.model);
-    const answers = await startAnswers(call, model, request.conversation);
+    const answers = await startAnswers(answerContext(call), model, request.conversation);
     if (request.stream) return eventResponse(call, streamAnswers(request, model, answers));
     return json(await whole(request, model, answers));
   },

@@ -1,10 +1,10 @@
 import * as v from "valibot";
+import { interleaved } from "../../chat/answer.ts";
+import { choiceOptions } from "../../chat/conversation.ts";
 import type { Generation } from "../../engine/generation.ts";
 import type { GeneratedToken, GenerationResult } from "../../engine/generation-result.ts";
 import type { Model } from "../../model.ts";
-import { interleaved } from "../answer.ts";
 import {
-  choiceOptions,
   demand,
   ignored,
   integer,

@@ -1,5 +1,5 @@
+import type { AnswerPart } from "../../chat/answer-reader.ts";
 import type { GeneratedToken } from "../../engine/generation-result.ts";
-import type { AnswerPart } from "../answer-reader.ts";
 import { newId } from "../new-id.ts";
 
 export type OutputItem =

@@ -1,7 +1,7 @@
 import * as v from "valibot";
+import { type Conversation, type ToolChoice, toolCallMessagePart } from "../../chat/conversation.ts";
 import type { ConstraintSpec } from "../../grammar/token-constraint.ts";
 import type { ChatMessage } from "../../text/chat-template.ts";
-import { type Conversation, type ToolChoice, toolCallMessagePart } from "../conversation.ts";
 import { decimal, ignored, integer, jsonObject, modelName, optional } from "../fields.ts";
 import { checkToolChoice, functionName, functionTool, MAX_TOOLS } from "../tool-fields.ts";
 

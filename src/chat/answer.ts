@@ -1,12 +1,10 @@
 import type { Generation } from "../engine/generation.ts";
-import type { GeneratedToken, GenerationResult } from "../engine/generation-result.ts";
+import type { GeneratedToken, GenerationEvent, GenerationResult } from "../engine/generation-result.ts";
 import type { Model } from "../model.ts";
 import { type AnswerPart, AnswerReader } from "./answer-reader.ts";
 import { compiledFor } from "./constraint-cache.ts";
-import type { Conversation } from "./conversation.ts";
+import { type Conversation, choiceOptions } from "./conversation.ts";
 import { constraintOf, dialectOf } from "./dialect.ts";
-import { choiceOptions } from "./fields.ts";
-import type { Call } from "./route.ts";
 
 export interface AnswerEvent {
   readonly parts: readonly AnswerPart[];
@@ -43,11 +41,28 @@ export interface Answer {
   end(): Promise<AnswerEnd>;
 }
 
+/** What whoever asks gives to an answer. */
+export interface AnswerContext {
+  /** A signal for one generation, which ends it. */
+  signal(): AbortSignal;
+  /** From the start, after which a generation fails with ERR_DEADLINE. */
+  readonly timeoutMs?: number;
+  /** Looks on while events pass. */
+  readonly watch?: (
+    events: AsyncIterable<GenerationEvent>,
+    result: () => Promise<GenerationResult>,
+  ) => AsyncIterable<GenerationEvent>;
+}
+
 /**
  * Starts the answers to a conversation: `choices` of them, all in the queue when this resolves. Throws what the model
  * refuses: a conversation its template does not know, one too long, a queue that is full.
  */
-export async function startAnswers(call: Call, model: Model, conversation: Conversation): Promise<Answer[]> {
+export async function startAnswers(
+  context: AnswerContext,
+  model: Model,
+  conversation: Conversation,
+): Promise<Answer[]> {
   const dialect = dialectOf(model, conversation);
   const constraint = constraintOf(dialect, conversation);
   const compiled = constraint && (await compiledFor(model, constraint.spec, constraint.options));
@@ -56,27 +71,27 @@ export async function startAnswers(call: Call, model: Model, conversation: Conve
     model.complete(dialect.prompt, {
       ...choiceOptions(options, index),
       startsText: true,
-      timeoutMs: call.state.limits.timeoutMs,
-      signal: call.scope.branch(),
+      ...(context.timeoutMs !== undefined && { timeoutMs: context.timeoutMs }),
+      signal: context.signal(),
       ...(compiled && { constraint: compiled.start() }),
     }),
   );
   for (const generation of generations) generation.start();
   const readerOptions = { stop: [options.stop ?? []].flat(), oneCall: !conversation.parallelToolCalls };
   return generations.map((generation) =>
-    makeAnswer(call, generation, new AnswerReader(dialect, model.tokenizer, readerOptions), dialect.prompt.length),
+    makeAnswer(context, generation, new AnswerReader(dialect, model.tokenizer, readerOptions), dialect.prompt.length),
   );
 }
 
 function makeAnswer(
-  { scope, state }: Call,
+  { watch = (events) => events }: AnswerContext,
   generation: Generation,
   reader: AnswerReader,
   promptTokens: number,
 ): Answer {
   async function* events(): AsyncGenerator<AnswerEvent, void> {
-    const tracked = state.metrics.track(scope.model ?? "", generation.events(), () => generation.result);
-    for await (const event of tracked) yield { parts: reader.read(event), tokens: event.tokens };
+    const watched = watch(generation.events(), () => generation.result);
+    for await (const event of watched) yield { parts: reader.read(event), tokens: event.tokens };
     const parts = reader.end();
     if (parts.length > 0) yield { parts, tokens: [] };
   }

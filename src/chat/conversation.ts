@@ -44,3 +44,9 @@ function parsedOrText(json: string): unknown {
   }
   return json;
 }
+
+/** The options of one of several choices: each has a seed of its own, and all are repeated by the first's. */
+export function choiceOptions(options: GenerateOptions, index: number): GenerateOptions {
+  const { seed } = options;
+  return index === 0 || seed === undefined ? options : { ...options, seed: (seed + index) % Number.MAX_SAFE_INTEGER };
+}
