@@ -1,7 +1,10 @@
 import { HalfbyteError } from "../errors.ts";
 import type { Tokenizer } from "../text/tokenizer.ts";
 
-/** Texts on which tokenizers that differ at all tend to differ: spaces, numerals, cases, scripts, signs, broken characters. */
+/**
+ * Texts on which tokenizers that differ at all tend to differ. Runs of spaces end at 31: longer ones SentencePiece cuts by
+ * its longest piece and lists of merges otherwise, in the files of the models' own makers too. Spaces, numerals, cases, scripts, signs, broken characters.
+ */
 const PROBES: readonly string[] = [
   "",
   " ",
@@ -20,7 +23,7 @@ const PROBES: readonly string[] = [
   "$$$ ### *** --- ___ +++ === !!! ??? ... ,,, ;;; ::: ((( ))) [[[ ]]]",
   "\u0000\u0001\u007f\u0085\u00a0\u200b\u2028\ufeff\ufffd\u{10ffff}",
   "▁▁a ▁ b Ġ Ċ <0x0A> [UNK] <unk> </s>",
-  `${"a".repeat(70)} ${" ".repeat(40)}${"\n".repeat(12)}${"=".repeat(70)}`,
+  `${"a".repeat(70)} ${" ".repeat(30)}${"\n".repeat(12)}${"=".repeat(70)}`,
 ];
 /** Entries of a vocabulary that are tried in one text. */
 const ENTRIES_A_TEXT = 64;

@@ -20,11 +20,13 @@ export async function tokenizerFiles(metadata: GgufMetadata, config: JsonObject)
   const files = new Map<string, OtherFile>();
   if (!metadata.has("tokenizer.ggml.model")) return files;
   const tokenizer = await tokenizerFromGguf(metadata);
-  const tokens = await metadata.strings("tokenizer.ggml.tokens");
+  const byteLevel = metadata.string("tokenizer.ggml.model") === "gpt2";
+  const entries = await metadata.strings("tokenizer.ggml.tokens");
+  // Files have real spaces in pieces that stand for runs of them, where tokenizer.json spells all pieces alike.
+  const tokens = byteLevel ? entries : entries.map((entry) => entry.replaceAll(" ", PIECE_SPACE));
   const kinds = metadata.has("tokenizer.ggml.token_type")
     ? await metadata.numbers("tokenizer.ggml.token_type")
     : new Uint8Array(tokens.length).fill(TokenKind.normal);
-  const byteLevel = metadata.string("tokenizer.ggml.model") === "gpt2";
   const parts = byteLevel
     ? byteLevelParts(metadata, tokens, kinds, await metadata.strings("tokenizer.ggml.merges"))
     : pieceParts(tokens, kinds, await metadata.numbers("tokenizer.ggml.scores"), tokenizer);
@@ -148,20 +150,22 @@ function vocabOf(tokens: readonly string[], kinds: ArrayLike<number>): Readonly<
   return Object.fromEntries(ids);
 }
 
-/** Every pair of pieces that spells a third, the third's score deciding the order, then its id. */
+/**
+ * Every pair of pieces that spells a third, in the order of the third: by score, or by id where scores of plain pieces fall
+ * with it, as those of pieces that were added to such a vocabulary say nothing.
+ */
 function pieceMerges(
   tokens: readonly string[],
   kinds: ArrayLike<number>,
   scores: ArrayLike<number>,
   vocab: Readonly<Record<string, number>>,
 ): [string, string][] {
-  const usable = (text: string): boolean => {
-    const id = Object.hasOwn(vocab, text) ? vocab[text] : undefined;
-    return id !== undefined && (kinds[id] === TokenKind.normal || kinds[id] === TokenKind.userDefined);
-  };
-  const order = Array.from(tokens.keys())
-    .filter((id) => kinds[id] === TokenKind.normal && tokens[id]!.length > 1)
-    .sort((a, b) => scores[b]! - scores[a]! || a - b);
+  const isPiece = (id: number): boolean => kinds[id] === TokenKind.normal || kinds[id] === TokenKind.userDefined;
+  const usable = (text: string): boolean => Object.hasOwn(vocab, text) && isPiece(vocab[text]!);
+  const plain = Array.from(tokens.keys()).filter((id) => kinds[id] === TokenKind.normal);
+  const byId = plain.every((id, i) => i === 0 || scores[id]! <= scores[plain[i - 1]!]!);
+  const order = Array.from(tokens.keys()).filter((id) => isPiece(id) && tokens[id]!.length > 1);
+  if (!byId) order.sort((a, b) => scores[b]! - scores[a]! || a - b);
   const merges: [string, string][] = [];
   for (const id of order) {
     const token = tokens[id]!;
