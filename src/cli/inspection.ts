@@ -46,6 +46,8 @@ export interface Inspection {
   readonly plan?: Plan;
   readonly bitsPerWeight?: number;
   readonly memory?: MemoryNeed;
+  /** What a reader of the file should know: see OpenModel. */
+  readonly notes?: readonly string[];
 }
 
 export interface InspectionOptions {
@@ -89,7 +91,8 @@ function compiled(opened: OpenModel, tensors: readonly TensorRow[], options: Ins
   const inMatrices = plan.matrices.reduce((sum, { layout }) => sum + layout.N * layout.K, 0);
   const used = plan.vectors.reduce((sum, { length }) => sum + length, inMatrices);
   const bitsPerWeight = (memory.weightBytes * 8) / used;
-  return { tensors: rows, architecture: opened.architecture.name, config, plan, bitsPerWeight, memory };
+  const { notes } = opened;
+  return { tensors: rows, architecture: opened.architecture.name, config, plan, bitsPerWeight, memory, notes };
 }
 
 function memoryNeed({ matrices, vectors, cache, arenaBytes }: Plan, contextLength: number): MemoryNeed {
