@@ -57,7 +57,7 @@ describe("the AI SDK over HTTP", () => {
     const { steps } = await generateText({
       ...common,
       model: provider("tiny"),
-      maxOutputTokens: 60,
+      maxOutputTokens: 180,
       tools: { greet },
       toolChoice: { type: "tool", toolName: "greet" },
       stopWhen: stepCountIs(1),
