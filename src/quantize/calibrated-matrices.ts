@@ -8,8 +8,10 @@ import { openModel } from "../models/open-model.ts";
 import { openText } from "../text/open-text.ts";
 import type { MatrixSource } from "../weights/matrix-source.ts";
 import { LayerRuns, type LayerWeights } from "./calibration/layer-runs.ts";
-import { quantizeLayers } from "./calibration/quantize-layers.ts";
+import { type CalibratedMatrix, quantizeLayers } from "./calibration/quantize-layers.ts";
 import { type SampleOptions, takeSamples } from "./calibration/samples.ts";
+import { ScaleFactors, type VectorStore } from "./calibration/scale-factors.ts";
+import { cutGraph } from "./calibration/slice-graph.ts";
 import { KeptMatrices } from "./kept-matrices.ts";
 import type { KernelPool } from "./kernels/kernel-pool.ts";
 import type { QuantizationChoices } from "./options.ts";
@@ -26,12 +28,19 @@ export interface CalibratedMatrices {
   readonly kept: KeptMatrices;
   /** By the file's names. */
   readonly matrices: ReadonlyMap<string, MatrixSource>;
+  /** Whether norms stand in the file as w where 1 + w is meant. */
+  readonly normsPlusOne: boolean;
+  /** Norms and biases that are others now, as a step uses them. */
+  readonly vectors: ReadonlyMap<string, Float32Array>;
   readonly tokens: number;
   /** The executor that ran the model. */
   readonly executor: string;
   /** Matrices that were there already, from an interrupted run. */
   readonly resumed: number;
 }
+
+/** Before the names of norms and biases in a store. */
+const VECTOR = "vector ";
 
 /** To be raised when the same options give other weights. */
 const REVISION = 1;
@@ -52,10 +61,11 @@ export async function calibratedMatrices(
   const { tokenizer } = await openText(file);
   const samples = takeSamples(tokenizer.encode(options.text), options);
   const { executor, options: load } = await selectExecutor(options.wishes, fastestFirst());
-  const planned = new Map<string, NonNullable<ReturnType<QuantizationChoices["of"]>>>();
+  const planned = new Map<string, CalibratedMatrix>();
   for (const name of new Set(model.graph.ops.flatMap((op) => (op.op === "linear" ? [op.weight] : [])))) {
     const choice = choices.of(model.weights.matrix(name));
-    if (choice?.method === "gptq" || choice?.method === "awq") planned.set(name, choice);
+    if (choice?.method === "gptq" || choice?.method === "awq")
+      planned.set(name, { grid: choice.grid, method: choice.method });
   }
   const hash = createHash("sha256").update(JSON.stringify([REVISION, choices.key, executor.name, samples.length]));
   hash.update(new Uint8Array(samples.ids.buffer));
@@ -75,9 +85,24 @@ export async function calibratedMatrices(
     };
     for (const name of planned.keys()) await take(name);
     const resumed = matrices.size;
+    const vectors = new Map<string, Float32Array>();
+    const takeVector = (name: string, values: Float32Array): void => {
+      if (name.startsWith(VECTOR)) vectors.set(name.slice(VECTOR.length), values);
+    };
+    const store: VectorStore = {
+      get: (name) => kept.vector(name),
+      async put(name, values) {
+        await kept.putVector(name, values);
+        takeVector(name, values);
+      },
+    };
+    for (const name of model.weights.vectorLengths.keys()) {
+      const values = await kept.vector(VECTOR + name);
+      if (values) vectors.set(name, values);
+    }
     const weights: LayerWeights = {
       matrix: (name) => matrices.get(name) ?? model.weights.matrix(name),
-      vector: (name) => model.weights.vector(name),
+      vector: async (name) => vectors.get(name) ?? model.weights.vector(name),
       vectorLength: (name) => model.weights.vectorLengths.get(name)!,
     };
     const runs = new LayerRuns(model.graph, weights, samples, { executor, load, activations: "a8", signal });
@@ -86,10 +111,13 @@ export async function calibratedMatrices(
         pool,
         graph: model.graph,
         runs,
-        plan: (name) => {
-          const choice = matrices.has(name) ? undefined : planned.get(name);
-          return choice && { grid: choice.grid, gptq: choice.method === "gptq" };
-        },
+        plan: (name) => planned.get(name),
+        isDone: (name) => matrices.has(name),
+        vector: (name) => model.weights.vector(name),
+        factors: new ScaleFactors(
+          store,
+          cutGraph(model.graph).parts.flatMap(({ stages }) => stages),
+        ),
         source: (name) => model.weights.matrix(name),
         async done(name, matrix) {
           await kept.put(name, matrix);
@@ -99,7 +127,8 @@ export async function calibratedMatrices(
         damping: choices.damping,
         actOrder: choices.actOrder,
       });
-    return { kept, matrices, tokens: samples.ids.length, executor: executor.name, resumed };
+    const { normsPlusOne } = model.config;
+    return { kept, matrices, vectors, normsPlusOne, tokens: samples.ids.length, executor: executor.name, resumed };
   } catch (error) {
     await kept.close();
     throw error;

@@ -17,6 +17,7 @@ const KEY_FILE = "quantization.txt";
 export class KeptMatrices {
   readonly folder: string;
   readonly #sources: ByteSource[] = [];
+  readonly #vectors: Map<string, Float32Array> = new Map();
 
   private constructor(folder: string) {
     this.folder = folder;
@@ -71,16 +72,31 @@ export class KeptMatrices {
     };
   }
 
+  /** Numbers that were put. */
+  async vector(name: string): Promise<Float32Array | undefined> {
+    const known = this.#vectors.get(name);
+    if (known) return known;
+    const bytes = await readFile(this.#path(name, "vector")).catch(() => undefined);
+    if (!bytes || bytes.byteLength % 4 !== 0) return undefined;
+    const values = new Float32Array(new Uint8Array(bytes).buffer);
+    this.#vectors.set(name, values);
+    return values;
+  }
+
+  async putVector(name: string, values: Float32Array): Promise<void> {
+    await this.#write(this.#path(name, "vector"), [
+      new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+    ]);
+    this.#vectors.set(name, values);
+  }
+
   /** Takes a matrix; it is there when all of it is. */
-  async put(name: string, matrix: QuantizedMatrix): Promise<void> {
-    const path = this.#path(name);
-    const { codes, scale, zero, offset } = matrix;
-    const parts = [
-      codes,
-      bytesOf(scale),
-      ...(typeof zero === "number" ? [] : [zero]),
-      ...(offset ? [bytesOf(offset)] : []),
-    ];
+  async put(name: string, { codes, scale, zero, offset }: QuantizedMatrix): Promise<void> {
+    const zeros = typeof zero === "number" ? [] : [zero];
+    await this.#write(this.#path(name), [codes, bytesOf(scale), ...zeros, ...(offset ? [bytesOf(offset)] : [])]);
+  }
+
+  async #write(path: string, parts: readonly Uint8Array[]): Promise<void> {
     try {
       const handle = await open(`${path}.new`, "w");
       try {
@@ -105,8 +121,8 @@ export class KeptMatrices {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  #path(name: string): string {
-    return join(this.folder, `${encodeURIComponent(name)}.matrix`);
+  #path(name: string, kind: "matrix" | "vector" = "matrix"): string {
+    return join(this.folder, `${encodeURIComponent(name)}.${kind}`);
   }
 }
 

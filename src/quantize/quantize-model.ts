@@ -5,7 +5,6 @@ import type { ExecutorWishes } from "../executors/select.ts";
 import { cpuBudget } from "../executors/threads-node.ts";
 import type { GgufFile } from "../formats/gguf/open-gguf.ts";
 import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
-import type { MatrixSource } from "../weights/matrix-source.ts";
 import type { CalibratedMatrices } from "./calibrated-matrices.ts";
 import type { SampleOptions } from "./calibration/samples.ts";
 import { KernelPool } from "./kernels/kernel-pool.ts";
@@ -61,7 +60,7 @@ export async function quantizeModel(
     if (choices.method === "gptq" || choices.method === "awq")
       calibrated = await calibrate(file, output, choices, pool, options);
     const report = { quantized: [] as string[], kept: [] as string[] };
-    const changes = changesOf(choices, pool, calibrated?.matrices ?? new Map(), report);
+    const changes = changesOf(choices, pool, calibrated, report);
     const conversion = await planConversion(file, target, { changes, signal });
     const writeOptions = { signal, onProgress: (done: number, total: number) => onProgress?.("write", done, total) };
     const out = await openOutput(output, kind, { force, inputs });
@@ -113,7 +112,7 @@ async function calibrate(
 function changesOf(
   choices: QuantizationChoices,
   pool: KernelPool,
-  matrices: ReadonlyMap<string, MatrixSource>,
+  calibrated: CalibratedMatrices | undefined,
   report: { quantized: string[]; kept: string[] },
 ): WeightChanges {
   return {
@@ -125,9 +124,13 @@ function changesOf(
         return targetOf(choices).format === "folder" ? floatSource(source) : source;
       }
       report.quantized.push(source.name);
-      const done = matrices.get(source.name);
+      const done = calibrated?.matrices.get(source.name);
       return done ? vouched(done, choice) : roundedSource(pool, source, choice);
     },
-    vector: () => undefined,
+    vector(name) {
+      const values = calibrated?.vectors.get(name);
+      const lessOne = calibrated?.normsPlusOne && targetOf(choices).format === "folder" && !name.endsWith(".bias");
+      return lessOne ? values?.map((value) => value - 1) : values;
+    },
   };
 }

@@ -8,25 +8,32 @@ import { loadRows } from "../kernels/load-rows.ts";
 import { searchMatrix } from "../kernels/matrix-kernels.ts";
 import { Hessian } from "./hessian.ts";
 import type { LayerRuns, States } from "./layer-runs.ts";
+import type { ScaleFactors } from "./scale-factors.ts";
 import { cutGraph, type Stage } from "./slice-graph.ts";
 
 /** How a matrix is quantised with the text's help. */
 export interface CalibratedMatrix {
   readonly grid: Grid;
-  /** Codes that make good what those before them lost; otherwise scales alone are fitted to the inputs. */
-  readonly gptq: boolean;
+  /**
+   * gptq: codes make good what those before them lost. awq: inputs are scaled, and down again in what makes them. In both
+   * scales are fitted to the inputs.
+   */
+  readonly method: "gptq" | "awq";
 }
 
 export interface LayerQuantizer {
   readonly pool: KernelPool;
   readonly graph: Graph;
   readonly runs: LayerRuns;
-  /** How to quantise the matrix of that name; undefined for one that stays as it is, or is done. */
+  /** How to quantise the matrix of that name; undefined for one that stays as it is. */
   plan(name: string): CalibratedMatrix | undefined;
+  isDone(name: string): boolean;
   /** The floats to quantise. */
   source(name: string): MatrixSource;
+  vector(name: string): Promise<Float32Array>;
   /** Takes a matrix that is done; the runs must see it from then on. */
   done(name: string, matrix: QuantizedMatrix): Promise<void>;
+  readonly factors: ScaleFactors;
   readonly damping: number;
   readonly actOrder: boolean;
 }
@@ -59,28 +66,34 @@ async function advance(
   return next;
 }
 
-async function quantizeStage(quantizer: LayerQuantizer, states: States, { input, weights }: Stage): Promise<void> {
-  const { pool, runs, damping, actOrder } = quantizer;
-  const planned = weights.flatMap((name) => {
-    const plan = quantizer.plan(name);
+async function quantizeStage(quantizer: LayerQuantizer, states: States, stage: Stage): Promise<void> {
+  const { pool, runs, damping, actOrder, factors } = quantizer;
+  const planned = stage.weights.flatMap((name) => {
+    const plan = quantizer.isDone(name) ? undefined : quantizer.plan(name);
     return plan ? [{ name, ...plan }] : [];
   });
   if (planned.length === 0) return;
   const mark = pool.mark();
   try {
-    const hessian = new Hessian(pool, input.width);
-    await runs.each(states, input, (rows) => hessian.add(rows));
+    if (planned[0]!.method === "awq") await factors.find(quantizer, states, stage);
+    const hessian = new Hessian(pool, stage.input.width);
+    await runs.each(states, stage.input, (rows) => hessian.add(rows));
+    const factor = planned.some(({ method }) => method === "gptq")
+      ? await hessian.factor(damping, actOrder)
+      : undefined;
     const importance = pool.put(hessian.importance());
-    const factor = planned.some(({ gptq }) => gptq) ? await hessian.factor(damping, actOrder) : undefined;
-    for (const { name, grid, gptq } of planned) {
+    for (const { name, grid, method } of planned) {
       const source = quantizer.source(name);
+      const columns = await factors.columns(name);
+      const divisors = await factors.divisors(name);
       const chunks: QuantizedMatrix[] = [];
       const step = Math.max(16, Math.floor(ROWS_AT_ONCE / source.K / 16) * 16);
       for (let first = 0; first < source.N; first += step) {
         const inner = pool.mark();
         const matrix = await source.readRows(first, Math.min(step, source.N - first));
-        const rows = await loadRows(pool, matrix, name, source);
-        chunks.push(await searchMatrix(pool, rows, grid, importance, gptq ? factor : undefined));
+        const changes = { inputOrder: source.inputOrder, factors: columns, divisors: divisors?.subarray(first) };
+        const rows = await loadRows(pool, matrix, name, changes);
+        chunks.push(await searchMatrix(pool, rows, grid, importance, method === "gptq" ? factor : undefined));
         pool.release(inner);
       }
       await quantizer.done(name, joinRows(chunks));

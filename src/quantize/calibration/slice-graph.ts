@@ -29,9 +29,10 @@ export function cutGraph(graph: Graph): CutGraph {
       if (stage) stage.weights.push(op.weight);
       else stages.push({ input: op.input, weights: [op.weight] });
     }
-    if (op.op !== "embed" && op.op !== "attention" && op.op !== "add") return;
+    const inPlace = !("out" in op) && stages.length === 0 && from?.includes(op.value);
+    if (!inPlace && op.op !== "embed" && op.op !== "attention" && op.op !== "add") return;
     const live = liveAfter(graph, lastUse, at);
-    if (from) parts.push({ from, stages, to: live });
+    if (from && !inPlace) parts.push({ from, stages, to: live });
     from = live;
     stages = [];
   });
@@ -61,7 +62,7 @@ export function sliceGraph(graph: Graph, given: ReadonlySet<Value>, target: Valu
   const needed = new Set([target]);
   const ops: GraphOp[] = [];
   for (const op of graph.ops.toReversed()) {
-    const made = op.op === "rope" ? op.value : op.out;
+    const made = madeBy(op);
     if (!needed.has(made) || given.has(made)) continue;
     ops.push(op);
     for (const value of inputsOf(op)) needed.add(value);
@@ -100,19 +101,12 @@ export function rowsName(value: Value): string {
   return `rows of ${value.name}`;
 }
 
+/** What an op reads; one that works in place reads what it makes. */
 function inputsOf(op: GraphOp): Value[] {
-  switch (op.op) {
-    case "embed":
-      return [];
-    case "rope":
-      return [op.value];
-    case "attention":
-      return [op.q, op.k, op.v];
-    case "gate":
-      return [op.gate, op.up];
-    case "add":
-      return [op.a, op.b];
-    default:
-      return [op.input];
-  }
+  return Object.entries(op).flatMap(([key, each]) => (key !== "out" && isValue(each) ? [each] : []));
+}
+
+/** What an op writes. */
+export function madeBy(op: GraphOp): Value {
+  return "out" in op ? op.out : op.value;
 }

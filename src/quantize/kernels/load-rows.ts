@@ -7,15 +7,22 @@ import type { KernelRows } from "./matrix-kernels.ts";
 /** The range of a group must not overflow. */
 const LARGEST_WEIGHT = 1.6e38;
 
+export interface RowChanges {
+  readonly inputOrder?: Int32Array | undefined;
+  readonly factors?: Float32Array | undefined;
+  readonly divisors?: Float32Array | undefined;
+}
+
 /**
- * Weights of any form as f32 in the kernels' memory, inputs in their own order; column k times `factors[k]`. Throws
+ * Weights of any form as f32 in the kernels' memory, inputs in their own order; column k times `factors[k]`, and row n
+ * over `divisors[n]`. Throws
  * ERR_NON_FINITE, with the tensor as the place, for NaN, infinities and what comes near them.
  */
 export async function loadRows(
   pool: KernelPool,
   matrix: Matrix,
   name: string,
-  { inputOrder, factors }: { inputOrder?: Int32Array | undefined; factors?: Float32Array | undefined } = {},
+  { inputOrder, factors, divisors }: RowChanges = {},
 ): Promise<KernelRows> {
   const { N, K } = matrix;
   const at = pool.take(N * K * 4);
@@ -35,6 +42,11 @@ export async function loadRows(
   }
   if (factors)
     for (let i = 0, k = 0; i < rows.length; i++, k = k + 1 === K ? 0 : k + 1) rows[i] = rows[i]! * factors[k]!;
+  if (divisors)
+    for (let n = 0; n < N; n++) {
+      const row = rows.subarray(n * K, (n + 1) * K);
+      for (let k = 0; k < K; k++) row[k] = row[k]! / divisors[n]!;
+    }
   const [within] = await pool.run([[["allWithin", at, N * K, LARGEST_WEIGHT]]]);
   if (within) return { at, N, K };
   const wrong = rows.findIndex((w) => !(Math.abs(w) <= LARGEST_WEIGHT));
