@@ -1,5 +1,5 @@
 import { type FileHandle, mkdir, open, readdir, realpath, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import type { ByteSink, OutputFolder } from "./writer.ts";
 
@@ -50,7 +50,7 @@ export async function openOutput(path: string, kind: "file" | "folder", options:
     sink: () => openFile(work),
     folder: {
       file(name) {
-        if (basename(name) !== name || name.startsWith("."))
+        if (name === "" || basename(name) !== name || name.startsWith("."))
           throw new HalfbyteError("ERR_ARGUMENT", "not a plain file name", { got: name });
         return openFile(join(work, name));
       },
@@ -85,9 +85,10 @@ export async function checkOutput(
   const found = await stat(target).catch(() => undefined);
   if (!found) return;
   const real = await realpath(target);
-  for (const input of inputs)
-    if ((await realpath(input).catch(() => undefined)) === real)
-      refuse("the output is the input", "give it another name");
+  for (const input of inputs) {
+    const read = await realpath(input).catch(() => "");
+    if (read === real || read.startsWith(real + sep)) refuse("the output is the input", "give it another name");
+  }
   if (!force) refuse("something is there already", "give another name, or --force to replace it");
   if (found.isDirectory() !== (kind === "folder"))
     refuse(`a ${kind} cannot replace what is there`, "remove it first, or give another name");

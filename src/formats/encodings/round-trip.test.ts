@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type MatrixKind, randomMatrix, weightsOf } from "../../../test/encodings.ts";
+import { seededRandom } from "../../../test/mutate.ts";
 import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
+import { decodeToMatrix } from "../ggml/decode.ts";
+import { encodeBlocks, type WritableBlocks } from "../ggml/encode.ts";
+import { ggmlTypes } from "../ggml/types.ts";
 import { awqForm, decodeAwq, encodeAwq } from "./awq.ts";
 import {
   compressedForm,
@@ -15,7 +19,7 @@ import {
 import { cpuInt4Form, decodeCpuInt4, encodeCpuInt4 } from "./cpu-int4.ts";
 import type { OrderedMatrix } from "./form.ts";
 import { decodeGptq, encodeGptq, type GptqVersion, gptqForm } from "./gptq.ts";
-import type { Tensor } from "./tensors.ts";
+import { newTensor, type Tensor } from "./tensors.ts";
 import { decodeTinygemm, encodeTinygemm, type TinygemmLayout, tinygemmForm } from "./tinygemm.ts";
 
 type Tensors = Readonly<Record<string, Tensor>>;
@@ -33,6 +37,20 @@ const tinygemm = (layout: TinygemmLayout): Codec => ({
   encode: ({ matrix }) => encodeTinygemm(matrix, layout),
   decode: (t) => ({ matrix: decodeTinygemm(t, tinygemmForm(t, {}, "w"), layout) }),
 });
+const blocks = (name: WritableBlocks): Codec => {
+  const type = ggmlTypes().find((each) => each.name === name)!;
+  return {
+    encode({ matrix }) {
+      const bytes = encodeBlocks(name, matrix, "w");
+      return { blocks: newTensor("U8", [matrix.N, bytes.length / matrix.N], bytes) };
+    },
+    decode({ blocks: tensor }) {
+      const [N, rowBytes] = tensor!.shape as [number, number];
+      const K = (rowBytes / type.blockBytes) * type.blockSize;
+      return { matrix: decodeToMatrix(type, tensor!.bytes, N, K) as QuantizedMatrix };
+    },
+  };
+};
 const codecs: Record<string, Codec> = {
   cpu_int4: {
     encode: ({ matrix }) => encodeCpuInt4(matrix),
@@ -55,6 +73,10 @@ const codecs: Record<string, Codec> = {
   "tinygemm avx512": tinygemm("avx512"),
   "tinygemm avx2": tinygemm("avx2"),
   "tinygemm default": tinygemm("default"),
+  Q4_0: blocks("Q4_0"),
+  Q4_1: blocks("Q4_1"),
+  Q8_0: blocks("Q8_0"),
+  Q4_K: blocks("Q4_K"),
 };
 
 /** Of 16 · rows outputs and 32 · groups inputs; a ragged one of that many rows and few inputs more than groups. */
@@ -75,13 +97,23 @@ const ALL_4_BIT = [
 const WITH_ZEROS = ["gptq v1", "gptq v2", "awq", "pack-quantized"];
 const EIGHT_BIT = ["gptq v1", "gptq v2", "pack-quantized", "int-quantized"];
 const WITH_ORDER = ["gptq v1", "gptq v2", "pack-quantized"];
+/** Of 4-bit codes Q8_0 makes 8-bit ones, which no 4-bit encoding takes back. */
+const UNASKED = ["Q8_0"];
 const WITH_OFFSETS = ALL_4_BIT.filter((name) => !WITH_ZEROS.includes(name));
 
 /** Which encodings hold which matrices: the others must refuse. */
 const kinds: [title: string, kind: Kind, holders: string[]][] = [
-  ["4 bits, scales of 4 bits", { bits: 4, scale: "bf16", scaleBits: 4, zeros: "any" }, ALL_4_BIT],
-  ["4 bits, symmetric, bf16", { bits: 4, scale: "bf16", scaleBits: 8, zeros: "middle" }, ALL_4_BIT],
-  ["4 bits, symmetric, f16", { bits: 4, scale: "f16", scaleBits: 11, zeros: "middle" }, WITH_ZEROS],
+  ["4 bits, scales of 4 bits", { bits: 4, scale: "bf16", scaleBits: 4, zeros: "any" }, [...ALL_4_BIT, "Q4_1"]],
+  [
+    "4 bits, symmetric, bf16",
+    { bits: 4, scale: "bf16", scaleBits: 8, zeros: "middle" },
+    [...ALL_4_BIT, "Q4_0", "Q4_1"],
+  ],
+  [
+    "4 bits, symmetric, f16",
+    { bits: 4, scale: "f16", scaleBits: 11, zeros: "middle" },
+    [...WITH_ZEROS, "Q4_0", "Q4_1"],
+  ],
   ["4 bits, bf16", { bits: 4, scale: "bf16", scaleBits: 8, zeros: "any" }, WITH_ZEROS],
   ["4 bits, f16", { bits: 4, scale: "f16", scaleBits: 11, zeros: "any" }, WITH_ZEROS],
   ["4 bits, f32 scales that f16 holds", { bits: 4, scale: "f32", scaleBits: 11, zeros: "any" }, WITH_ZEROS],
@@ -90,10 +122,10 @@ const kinds: [title: string, kind: Kind, holders: string[]][] = [
   ["4 bits, act-order", { bits: 4, scale: "f16", scaleBits: 11, zeros: "any", order: true }, WITH_ORDER],
   ["4 bits, ragged", { bits: 4, scale: "bf16", scaleBits: 8, zeros: "any", ragged: true }, ["pack-quantized"]],
   ["8 bits", { bits: 8, scale: "f16", scaleBits: 11, zeros: "any" }, EIGHT_BIT],
-  ["8 bits, symmetric", { bits: 8, scale: "bf16", scaleBits: 8, zeros: "middle" }, EIGHT_BIT],
+  ["8 bits, symmetric", { bits: 8, scale: "bf16", scaleBits: 8, zeros: "middle" }, [...EIGHT_BIT, "Q8_0"]],
   ["8 bits, act-order", { bits: 8, scale: "f16", scaleBits: 11, zeros: "middle", order: true }, WITH_ORDER],
   ["6 bits", { bits: 6, scale: "f16", scaleBits: 11, zeros: "any" }, EIGHT_BIT],
-  ["5 bits", { bits: 5, scale: "f16", scaleBits: 11, zeros: "middle" }, EIGHT_BIT],
+  ["5 bits", { bits: 5, scale: "f16", scaleBits: 11, zeros: "middle" }, [...EIGHT_BIT, "Q8_0"]],
 ];
 
 describe.each(kinds)("random matrices of %s", (_, kind, holders) => {
@@ -111,8 +143,8 @@ describe.each(kinds)("random matrices of %s", (_, kind, holders) => {
             const there = codecs[to]!.decode(codecs[to]!.encode(read));
             expect(sameNumbers(weightsOf(there.matrix, there.inputOrder), weights), `${from} to ${to}`).toBe(true);
             expect(there.inputOrder).toEqual(source.inputOrder);
-            // Where f16 holds scales that stood in f32, they come back in f16.
-            if (kind.scale !== "f32")
+            // Where f16 holds scales that stood in f32, they come back in f16, and from ggml's blocks always.
+            if (kind.scale !== "f32" && (kind.scale === "f16" || !to.startsWith("Q")))
               expectSameTensors(codecs[from]!.encode(there), first, `${from} to ${to} and back`);
           }
         }
@@ -123,7 +155,8 @@ describe.each(kinds)("random matrices of %s", (_, kind, holders) => {
 
   // Encodings without an order of inputs take no ordered matrix at all: a matter of types.
   if (kind.order) return;
-  const others = Object.keys(codecs).filter((name) => !holders.includes(name));
+  const unasked = kind.bits < 8 ? UNASKED : [];
+  const others = Object.keys(codecs).filter((name) => !holders.includes(name) && !unasked.includes(name));
   // Sizes that fit none by chance.
   const [rows, groups] = kind.ragged ? [5, 4] : [3, 3];
   it("are refused by the others", () => {
@@ -147,6 +180,44 @@ function expectSameTensors(got: Tensors, expected: Tensors, title: string): void
     expect(Buffer.compare(got[key]!.bytes, bytes), `${title}: ${key}`).toBe(0);
   }
 }
+
+describe("ggml's blocks", () => {
+  it.each(["Q4_0", "Q4_1", "Q8_0", "Q4_K"] as const)(
+    "of type %s are written as they were read, whatever their bytes",
+    (name) => {
+      const { blockBytes, blockSize } = ggmlTypes().find((type) => type.name === name)!;
+      fc.assert(
+        fc.property(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 3 }), fc.integer(), (N, perRow, seed) => {
+          const random = seededRandom(seed);
+          const bytes = Uint8Array.from({ length: N * perRow * blockBytes }, () => Math.floor(random() * 256));
+          const tensor = newTensor("U8", [N, perRow * blockBytes], bytes);
+          const read = codecs[name]!.decode({ blocks: tensor });
+          expect(read.matrix.K).toBe(perRow * blockSize);
+          expectSameTensors(codecs[name]!.encode(read), { blocks: tensor }, name);
+        }),
+        { numRuns: 50 },
+      );
+    },
+  );
+
+  it.each([
+    ["4 bits, zero points", { bits: 4, scale: "f16", scaleBits: 11, zeros: "any" }],
+    ["6 bits, zero points", { bits: 6, scale: "f16", scaleBits: 11, zeros: "any" }],
+    ["4 bits, scales in f32", { bits: 4, scale: "f32", scaleBits: 11, zeros: "middle" }],
+  ] as [string, Kind][])("of type Q8_0 hold codes of %s", (_, kind) => {
+    const { matrix } = random(3, 4, 3, kind);
+    const { matrix: there } = codecs.Q8_0!.decode(codecs.Q8_0!.encode({ matrix }));
+    expect(sameNumbers(weightsOf(there), weightsOf(matrix))).toBe(true);
+  });
+
+  it("of 32 hold groups of 64 and 128, each split", () => {
+    for (const groupSize of [64, 128]) {
+      const { matrix } = randomMatrix(5, 8, 256, groupSize, { bits: 4, scale: "f16", scaleBits: 11, zeros: "middle" });
+      const { matrix: there } = codecs.Q4_0!.decode(codecs.Q4_0!.encode({ matrix }));
+      expect(sameNumbers(weightsOf(there), weightsOf(matrix))).toBe(true);
+    }
+  });
+});
 
 describe("GPTQ and AWQ refuse", () => {
   const { matrix } = random(1, 1, 2, { bits: 4, scale: "bf16", scaleBits: 8, zeros: "middle" });
