@@ -100,6 +100,8 @@ struct Kernels {
   void (*rope)(float* row, const float* angles, int heads, int headSize, int rotary, bool neighbours);
   void (*gate)(const float* gate, const float* up, float* out, int width, GateKind);
   void (*add)(const float* a, const float* b, float* out, int width);
+  void (*scale)(float* x, int width, float multiplier, float softCap);
+  void (*headGate)(const float* gate, const float* x, float* out, int heads, int headSize);
   void (*store)(const float* k, const float* v, uint8_t* keys, const CacheShape&, int token);
   void (*linear)(const LinearCall&);
   void (*attention)(const AttentionCall&);

@@ -240,6 +240,28 @@ Op decodeOp(int opcode, Reader in, const PlanLimits& limits, std::span<const Mat
       op.what = std::move(r);
       break;
     }
+    case 12: {
+      ScaleOp s;
+      s.buffer = in.buffer();
+      s.width = in.positive("width");
+      s.multiplier = in.number();
+      s.softCap = in.number();
+      in.checkF32(s.buffer, s.width);
+      op.what = s;
+      break;
+    }
+    case 13: {
+      HeadGateOp g;
+      g.gate = in.buffer();
+      g.in = in.buffer();
+      g.out = in.buffer();
+      g.heads = in.positive("heads");
+      g.headSize = in.positive("head size");
+      in.checkF32(g.gate, g.heads);
+      for (const Buffer& b : {g.in, g.out}) in.checkF32(b, int64_t{g.heads} * g.headSize);
+      op.what = g;
+      break;
+    }
     default:
       refuse("unknown op " + std::to_string(opcode));
   }

@@ -38,6 +38,15 @@ struct ReorderOp {
   /** out[j] = in[order[j]]. */
   std::vector<int> order;
 };
+struct ScaleOp {
+  Buffer buffer;
+  int width;
+  float multiplier, softCap;
+};
+struct HeadGateOp {
+  Buffer gate, in, out;
+  int heads, headSize;
+};
 struct QuantizeOp {
   Buffer in, out;
   QuantizedShape shape;
@@ -89,7 +98,7 @@ constexpr size_t kRowSpaces = 3;
 struct Op {
   bool sync;
   RowSpace rows;
-  std::variant<EmbedOp, GatherOp, NormOp, QuantizeOp, LinearOp, RopeOp, StoreOp, AttentionOp, GateOp, AddOp, ReorderOp> what;
+  std::variant<EmbedOp, GatherOp, NormOp, QuantizeOp, LinearOp, RopeOp, StoreOp, AttentionOp, GateOp, AddOp, ReorderOp, ScaleOp, HeadGateOp> what;
 };
 
 /** What the words may refer to. */

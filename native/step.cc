@@ -189,6 +189,10 @@ void Step::runRow(const Op& op, int m) const {
           [&](const GateOp& g) {
             kernels.gate(rowsOf(g.gate).f32(m), rowsOf(g.up).f32(m), rowsOf(g.out).f32(m), g.width, g.kind);
           },
+          [&](const ScaleOp& s) { kernels.scale(rowsOf(s.buffer).f32(m), s.width, s.multiplier, s.softCap); },
+          [&](const HeadGateOp& g) {
+            kernels.headGate(rowsOf(g.gate).f32(m), rowsOf(g.in).f32(m), rowsOf(g.out).f32(m), g.heads, g.headSize);
+          },
           [&](const AddOp& a) {
             kernels.add(rowsOf(a.a).f32(m), rowsOf(a.b).f32(m), rowsOf(a.out).f32(m), a.width);
           },

@@ -219,7 +219,7 @@ export function randomModel({
     }
     graph.rope(q, heads, table, pairing);
     graph.rope(k, kvHeads, table, pairing);
-    const attended = graph.attention(l, q, k, v, {
+    let attended = graph.attention(l, q, k, v, {
       heads,
       kvHeads,
       headSize,
@@ -227,11 +227,14 @@ export function randomModel({
       ...(random.below(2) && { window: random.pick([1, 5, 16, 19]) }),
       ...(random.below(2) && { softCap: 3 }),
     });
+    if (random.below(3) === 0)
+      attended = graph.headGate(graph.linear(n, matrix(`${l}.g`, heads, hidden), heads, "g"), attended);
     // k-quants need K a multiple of 256, which heads · headSize need not be.
     const narrow = attentionWidth % 256 ? ["q4_0", "q8_0", "f16", "per_channel"] : kinds;
     matrices.set(`${l}.o`, randomMatrix(random, random.pick(narrow), hidden, attentionWidth));
     let o = graph.linear(attended, `${l}.o`, hidden, "o");
     if (random.below(2)) o = graph.norm(o, vector(`${l}.post`, hidden, 1), 1e-5);
+    if (random.below(3) === 0) graph.scale(o, 0.7);
     x = graph.add(x, o);
     const m = graph.norm(x, vector(`${l}.norm2`, hidden, 1), 1e-5);
     const gate = graph.linear(m, matrix(`${l}.gate`, inner, hidden), inner, "gate");
@@ -246,6 +249,7 @@ export function randomModel({
     vocabulary,
     "logits",
   );
+  if (random.below(2)) graph.scale(graph.output, 0.5, random.pick([undefined, 5]));
   const orders = new Random(seed + 1);
   const layouts = new Map<string, PackedLayout>(
     [...matrices].map(([name, m]) => {

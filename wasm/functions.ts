@@ -66,6 +66,12 @@ function withSign(far: v128, x: v128): v128 {
 
 // @ts-ignore: decorator
 @inline
+export function sigmoid4(x: v128): v128 {
+  return f32x4.div(f32x4.splat(1), f32x4.add(f32x4.splat(1), exp4(f32x4.neg(x))));
+}
+
+// @ts-ignore: decorator
+@inline
 export function silu4(x: v128): v128 {
   return f32x4.div(x, f32x4.add(f32x4.splat(1), exp4(f32x4.neg(x))));
 }

@@ -1,6 +1,6 @@
 import { LOGIT_ROWS, ROPE_TABLES, TOKEN_IDS } from "./control";
 import { embedRow } from "./embed";
-import { geluErf4, geluTanh4, silu4 } from "./functions";
+import { geluErf4, geluTanh4, sigmoid4, silu4, tanh4 } from "./functions";
 import { matrixAt } from "./matrix";
 import { quantizeRow } from "./quantize";
 import { FIELDS, number, row, word } from "./record";
@@ -59,6 +59,34 @@ export function gateRows(record: usize, first: i32, end: i32): void {
     else
       for (let i: usize = 0; i < bytes; i += 16)
         v128.store(out + i, f32x4.mul(geluErf4(v128.load(gate + i)), v128.load(up + i)));
+  }
+}
+
+export function scaleRows(record: usize, first: i32, end: i32): void {
+  const bytes = <usize>word(record, FIELDS + 2) << 2;
+  const multiplier = f32x4.splat(number(record, FIELDS + 3));
+  const softCap = number(record, FIELDS + 4);
+  const cap = f32x4.splat(softCap);
+  for (let m = first; m < end; m++) {
+    const x = row(record, FIELDS, m);
+    for (let i: usize = 0; i < bytes; i += 16) {
+      const scaled = f32x4.mul(v128.load(x + i), multiplier);
+      v128.store(x + i, softCap ? f32x4.mul(cap, tanh4(f32x4.div(scaled, cap))) : scaled);
+    }
+  }
+}
+
+export function headGateRows(record: usize, first: i32, end: i32): void {
+  const heads = word(record, FIELDS + 6);
+  const headBytes = <usize>word(record, FIELDS + 7) << 2;
+  for (let m = first; m < end; m++) {
+    let gate = row(record, FIELDS, m);
+    let x = row(record, FIELDS + 2, m);
+    let out = row(record, FIELDS + 4, m);
+    for (let h = 0; h < heads; h++, gate += 4, x += headBytes, out += headBytes) {
+      const factor = f32x4.extract_lane(sigmoid4(v128.load32_splat(gate)), 0);
+      for (let i: usize = 0; i < headBytes; i += 4) store<f32>(out + i, factor * load<f32>(x + i));
+    }
   }
 }
 

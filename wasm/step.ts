@@ -13,7 +13,7 @@ import {
 import { normRows } from "./norm";
 import { products } from "./products";
 import { word } from "./record";
-import { addRows, embedRows, gateRows, gatherRows, quantizeRows, reorderRows, ropeRows } from "./rows";
+import { addRows, embedRows, gateRows, gatherRows, headGateRows, quantizeRows, reorderRows, ropeRows, scaleRows } from "./rows";
 import { storeRows } from "./store";
 import { barrier, enter, isLast, leave } from "./threads";
 
@@ -29,6 +29,8 @@ const ATTENTION: i32 = 8;
 const GATE: i32 = 9;
 const ADD: i32 = 10;
 const REORDER: i32 = 11;
+const SCALE: i32 = 12;
+const HEAD_GATE: i32 = 13;
 
 /** Runs all ops of a step; every thread of the pool calls it. True for the last that comes back. */
 export function step(thread: i32, threads: i32): bool {
@@ -103,6 +105,12 @@ function rowOp(record: usize, rows: i32, thread: i32, threads: i32): void {
       break;
     case GATE:
       gateRows(record, from, to);
+      break;
+    case SCALE:
+      scaleRows(record, from, to);
+      break;
+    case HEAD_GATE:
+      headGateRows(record, from, to);
       break;
     case ADD:
       addRows(record, from, to);

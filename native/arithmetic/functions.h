@@ -39,6 +39,8 @@ HALFBYTE_INLINE F hyperbolicTangent(F x) {
   return select(a < setF(0.625f), near, select(x < setF(0.0f), negative(far), far));
 }
 
+HALFBYTE_INLINE F sigmoid(F x) { return setF(1.0f) / (setF(1.0f) + exponential(negative(x))); }
+
 HALFBYTE_INLINE F silu(F x) { return x / (setF(1.0f) + exponential(negative(x))); }
 
 HALFBYTE_INLINE F geluTanh(F x) {

@@ -13,7 +13,7 @@
 namespace halfbyte::HALFBYTE_ISA {
 
 HALFBYTE_INLINE constexpr Kernels kernelsNamed(const char* name, uint32_t needs) {
-  return {name, needs, norm, quantize, rope, gate, add, store, linear, attention};
+  return {name, needs, norm, quantize, rope, gate, add, scale, headGate, store, linear, attention};
 }
 
 }  // namespace halfbyte::HALFBYTE_ISA

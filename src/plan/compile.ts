@@ -160,6 +160,10 @@ export function compile(
       }
       case "gate":
         return { op: "gate", rows, sync, gate: row(op.gate), up: row(op.up), out: row(op.out), kind: op.kind };
+      case "scale":
+        return { op: "scale", rows, sync, buffer: row(op.value), multiplier: op.multiplier, softCap: op.softCap ?? 0 };
+      case "headGate":
+        return { op: "headGate", rows, sync, gate: row(op.gate), input: row(op.input), out: row(op.out) };
       case "add":
         return { op: "add", rows, sync, a: row(op.a), b: row(op.b), out: row(op.out) };
     }
@@ -268,7 +272,10 @@ function touched(op: LoweredOp): Storage[] {
     case "linear":
       return [op.input, ...op.parts.flatMap((part) => [part.out, ...(part.residual ? [part.residual] : [])])];
     case "rope":
+    case "scale":
       return [op.value];
+    case "headGate":
+      return [op.gate, op.input, op.out];
     case "store":
       return [op.k, op.v];
     case "attention":
@@ -285,7 +292,7 @@ function touched(op: LoweredOp): Storage[] {
 /** The value whose rows an op works on: what it writes, or what that is a form of. */
 function writtenBy(op: LoweredOp): Value {
   if (op.op === "linear") return op.parts[0]!.out;
-  if (op.op === "rope") return op.value;
+  if (op.op === "rope" || op.op === "scale") return op.value;
   if (op.op === "store") return op.k;
   if (op.op === "quantize") return op.input;
   return op.out;

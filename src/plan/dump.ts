@@ -48,6 +48,10 @@ function describe(op: PlanOp, plan: Plan): string {
     }
     case "gate":
       return `${at(op.out)} ← ${op.kind}(${at(op.gate)}) · ${at(op.up)}`;
+    case "scale":
+      return `${at(op.buffer)} · ${op.multiplier}${op.softCap ? `, cap ${op.softCap}` : ""}`;
+    case "headGate":
+      return `${at(op.out)} ← sigmoid(${at(op.gate)}) · ${at(op.input)} in ${op.gate.width} heads`;
     case "add":
       return `${at(op.out)} ← ${at(op.a)} + ${at(op.b)}`;
   }

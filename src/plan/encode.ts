@@ -14,6 +14,8 @@ const OPCODE: Readonly<Record<PlanOp["op"], number>> = {
   gate: 9,
   add: 10,
   reorder: 11,
+  scale: 12,
+  headGate: 13,
 };
 
 const GATE = { silu: 0, "gelu-tanh": 1, "gelu-erf": 2 } as const;
@@ -50,6 +52,8 @@ const at = (buffer: RowBuffer | QuantizedBuffer): [number, number] => [buffer.of
  * - gate: gate, up, out, width, kind (0 silu, 1 gelu-tanh, 2 gelu-erf)
  * - add: a, b, out, width
  * - reorder: in, out, width, order [width]
+ * - scale: buffer, width, multiplier, softCap
+ * - headGate: gate, in, out, heads, headSize
  */
 export function encodeOps(ops: Plan["ops"]): Int32Array {
   const all: number[] = [];
@@ -110,6 +114,10 @@ function fieldsOf(op: PlanOp): number[] {
     }
     case "gate":
       return [...at(op.gate), ...at(op.up), ...at(op.out), op.out.width, GATE[op.kind]];
+    case "scale":
+      return [...at(op.buffer), op.buffer.width, bits(op.multiplier), bits(op.softCap)];
+    case "headGate":
+      return [...at(op.gate), ...at(op.input), ...at(op.out), op.gate.width, op.out.width / op.gate.width];
     case "add":
       return [...at(op.a), ...at(op.b), ...at(op.out), op.out.width];
   }

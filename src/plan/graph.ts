@@ -61,6 +61,14 @@ export type GraphOp =
       readonly shape: AttentionShape;
     }
   | { readonly op: "gate"; readonly gate: Value; readonly up: Value; readonly out: Value; readonly kind: GateKind }
+  | {
+      /** In place: x · multiplier, then cap · tanh(x / cap) where there is a cap. */
+      readonly op: "scale";
+      readonly value: Value;
+      readonly multiplier: number;
+      readonly softCap?: number;
+    }
+  | { readonly op: "headGate"; readonly gate: Value; readonly input: Value; readonly out: Value }
   | { readonly op: "add"; readonly a: Value; readonly b: Value; readonly out: Value };
 
 /** Which dims turn together: i with i + rotary/2 (Hugging Face), or 2i with 2i + 1 (llama in GGUF). */
@@ -139,6 +147,18 @@ export class Graph {
   gate(gate: Value, up: Value, kind: GateKind): Value {
     const out = this.#value("gated", gate.width, gate.rows);
     this.ops.push({ op: "gate", gate, up, out, kind });
+    return out;
+  }
+
+  /** Multiplies a value in place, then holds it within ± `softCap` where there is one. */
+  scale(value: Value, multiplier: number, softCap?: number): void {
+    this.ops.push({ op: "scale", value, multiplier, ...(softCap !== undefined && { softCap }) });
+  }
+
+  /** Each of the heads of `input` times the sigmoid of its one number in `gate`. */
+  headGate(gate: Value, input: Value): Value {
+    const out = this.#value("head_gated", input.width, input.rows);
+    this.ops.push({ op: "headGate", gate, input, out });
     return out;
   }
 

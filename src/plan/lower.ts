@@ -202,11 +202,14 @@ function inputs(op: GraphOp): Value[] {
     case "embed":
       return [];
     case "rope":
+    case "scale":
       return [op.value];
     case "attention":
       return [op.q, op.k, op.v];
     case "gate":
       return [op.gate, op.up];
+    case "headGate":
+      return [op.gate, op.input];
     case "add":
       return [op.a, op.b];
     default:

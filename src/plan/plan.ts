@@ -98,6 +98,10 @@ export type AttentionOp = Synced & {
   softCap: number;
 };
 export type GateOp = Synced & { op: "gate"; gate: RowBuffer; up: RowBuffer; out: RowBuffer; kind: GateKind };
+/** In place: x · multiplier, then softCap · tanh(x / softCap) unless that is 0. */
+export type ScaleOp = Synced & { op: "scale"; buffer: RowBuffer; multiplier: number; softCap: number };
+/** out = sigmoid(gate[h]) · input, for each of the heads h that are as many as the gate is wide. */
+export type HeadGateOp = Synced & { op: "headGate"; gate: RowBuffer; input: RowBuffer; out: RowBuffer };
 export type AddOp = Synced & { op: "add"; a: RowBuffer; b: RowBuffer; out: RowBuffer };
 
 export type PlanOp =
@@ -111,6 +115,8 @@ export type PlanOp =
   | StoreOp
   | AttentionOp
   | GateOp
+  | ScaleOp
+  | HeadGateOp
   | AddOp;
 
 /** How keys and values are kept. */

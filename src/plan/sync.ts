@@ -73,6 +73,7 @@ function accesses(op: PlanOp, maxRows: number, maxLogitRows: number): Access[] {
       }
       break;
     case "rope":
+    case "scale":
       write(op.buffer);
       break;
     case "store":
@@ -88,6 +89,11 @@ function accesses(op: PlanOp, maxRows: number, maxLogitRows: number): Access[] {
     case "gate":
       read(op.gate);
       read(op.up);
+      write(op.out);
+      break;
+    case "headGate":
+      read(op.gate);
+      read(op.input);
       write(op.out);
       break;
     case "add":

@@ -19,7 +19,7 @@ import type {
 import { KeptValues, rowCounts } from "../kept-rows.ts";
 import { attendHead, type CachedNumber } from "./attention.ts";
 import { floatOutput, type QuantizedRows, quantizedOutput } from "./linear.ts";
-import { gateRow, quantizeRow, rmsNorm, ropeHead } from "./row-ops.ts";
+import { gateRow, headGateRow, quantizeRow, rmsNorm, ropeHead, scaleRow } from "./row-ops.ts";
 
 /** The law: plain TypeScript, one number after another. Far too slow to chat with; every other executor gives its bits. */
 export const referenceExecutor: Executor = {
@@ -169,6 +169,12 @@ class ReferenceRunner implements PlanRunner {
       }
       case "gate":
         gateRow(this.#row(op.gate, m), this.#row(op.up, m), op.kind, this.#row(op.out, m));
+        break;
+      case "scale":
+        scaleRow(this.#row(op.buffer, m), op.multiplier, op.softCap);
+        break;
+      case "headGate":
+        headGateRow(this.#row(op.gate, m), this.#row(op.input, m), this.#row(op.out, m));
         break;
       case "add": {
         const [a, b, out] = [this.#row(op.a, m), this.#row(op.b, m), this.#row(op.out, m)];

@@ -1,4 +1,4 @@
-import { geluErfF32, geluTanhF32, rsqrtF32, siluF32, sum16 } from "../../arithmetic/functions.ts";
+import { geluErfF32, geluTanhF32, rsqrtF32, sigmoidF32, siluF32, sum16, tanhF32 } from "../../arithmetic/functions.ts";
 import type { GateKind } from "../../plan/graph.ts";
 import { ACTIVATION_MAX, type ActivationMode } from "../../plan/plan.ts";
 
@@ -80,4 +80,19 @@ const ACTIVATION: Record<GateKind, (x: number) => number> = {
 export function gateRow(gate: Float32Array, up: Float32Array, kind: GateKind, out: Float32Array): void {
   const activation = ACTIVATION[kind];
   for (let i = 0; i < out.length; i++) out[i] = activation(gate[i]!) * up[i]!;
+}
+
+/** x · multiplier in place, then cap · tanh(x / cap) unless the cap is 0. */
+export function scaleRow(x: Float32Array, multiplier: number, softCap: number): void {
+  const [factor, cap] = [f32(multiplier), f32(softCap)];
+  for (let i = 0; i < x.length; i++) {
+    const value = f32(x[i]! * factor);
+    x[i] = cap ? cap * tanhF32(f32(value / cap)) : value;
+  }
+}
+
+/** out = sigmoid(gate[h]) · x, for each of the heads h of x. */
+export function headGateRow(gate: Float32Array, x: Float32Array, out: Float32Array): void {
+  const size = x.length / gate.length;
+  for (let i = 0; i < x.length; i++) out[i] = sigmoidF32(gate[Math.floor(i / size)]!) * x[i]!;
 }
