@@ -7,8 +7,8 @@ const CHUNK_WEIGHTS: number = 8 * 1024 * 1024;
 const UNIT = 16;
 
 /** Rows of a matrix that are worked on together: a multiple of 16. */
-export function chunkRows(K: number): number {
-  return Math.max(1, Math.floor(CHUNK_WEIGHTS / K / UNIT)) * UNIT;
+export function chunkRows(K: number, weights: number = CHUNK_WEIGHTS): number {
+  return Math.max(1, Math.floor(weights / K / UNIT)) * UNIT;
 }
 
 /** Reads a matrix from its first row to its last, some at a time. */
@@ -16,8 +16,9 @@ export async function eachChunk(
   source: MatrixSource,
   signal: AbortSignal | undefined,
   visit: (rows: Matrix, first: number) => void | Promise<void>,
+  weights?: number,
 ): Promise<void> {
-  const step = chunkRows(source.K);
+  const step = chunkRows(source.K, weights);
   for (let first = 0; first < source.N; first += step) {
     signal?.throwIfAborted();
     await visit(await source.readRows(first, Math.min(step, source.N - first)), first);

@@ -19,22 +19,32 @@ type Parts<T> = Readonly<Record<string, T>>;
 
 /**
  * A quantised matrix as tensors of an encoding: `STEM.qweight` and so on. Writing throws ERR_UNSUPPORTED where rows are not
- * of the form.
+ * of the form. `chunkWeights` are in memory at once.
  */
-export function encodedTensors(stem: string, source: MatrixSource, form: FolderForm): Outgoing<SafetensorsHeader> {
+export function encodedTensors(
+  stem: string,
+  source: MatrixSource,
+  form: FolderForm,
+  chunkWeights?: number,
+): Outgoing<SafetensorsHeader> {
   const headers = headersOf(form);
   const axes = axesOf(form, headers);
   return {
     tensors: Object.entries(headers).map(([end, header]) => named(`${stem}.${end}`, header)),
     async write(put, signal) {
       for (const [end, tensor] of Object.entries(wholeTensors(form))) await put(`${stem}.${end}`, 0, tensor.bytes);
-      await eachChunk(source, signal, async (rows, first) => {
-        const parts = encodeRows(rows as QuantizedMatrix, form, stem);
-        for (const [end, tensor] of Object.entries(parts)) {
-          const at = axes[end];
-          if (at) await putOutputs(`${stem}.${end}`, headers[end]!, at, first, tensor, put);
-        }
-      });
+      await eachChunk(
+        source,
+        signal,
+        async (rows, first) => {
+          const parts = encodeRows(rows as QuantizedMatrix, form, stem);
+          for (const [end, tensor] of Object.entries(parts)) {
+            const at = axes[end];
+            if (at) await putOutputs(`${stem}.${end}`, headers[end]!, at, first, tensor, put);
+          }
+        },
+        chunkWeights,
+      );
     },
   };
 }

@@ -55,8 +55,8 @@ export async function folderToGguf(
     license: undefined,
   });
   const items = await itemsOf(model, architecture, ropeDivisors, options.changes);
-  const again = await architectureOfGguf(architecture, "").fromGguf(asModelFile(architecture, own, items, config));
-  checkSameDecoder(config, again, "GGUF");
+  const again = await architectureOfGguf(architecture, "").fromGguf?.(asModelFile(architecture, own, items, config));
+  if (again) checkSameDecoder(config, again, "GGUF");
   const entries = new Map([...own, ...(await tokenizerEntries(folder, config.vocabularySize))]);
   const plan = await planGguf(items, encoding, options);
   const type = fileType(plan.commonest);

@@ -10,9 +10,8 @@ const LAYOUT = new Set<string>(["pairing", "normsPlusOne"]);
  * word for it. Numbers agree when they are one as f32.
  */
 export function checkSameDecoder(from: DecoderConfig, to: DecoderConfig, format: string): void {
-  for (const [key, value] of Object.entries(from)) {
-    if (LAYOUT.has(key) || key === "layers") continue;
-    compare(key, value, to[key as keyof DecoderConfig], format);
+  for (const key of new Set([...Object.keys(from), ...Object.keys(to)]) as Set<keyof DecoderConfig>) {
+    if (!LAYOUT.has(key) && key !== "layers") compare(key, from[key], to[key], format);
   }
   compare("number of layers", from.layers.length, to.layers.length, format);
   for (const [l, layer] of from.layers.entries()) {
