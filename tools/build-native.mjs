@@ -23,7 +23,7 @@ const sources = files.filter((path) => path.endsWith(".cc"));
 
 const compileFlags = [
   // The optimiser takes minutes over what the sanitizers put in.
-  ...["-std=c++20", sanitize ? "-O1" : "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"],
+  ...["-std=c++20", sanitize ? "-O0" : "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"],
   // The bits depend on it: a product and a sum are two roundings.
   "-ffp-contract=off",
   "-fno-math-errno",
