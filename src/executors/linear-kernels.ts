@@ -13,7 +13,7 @@ export interface LinearKernel {
 }
 
 /** How weights and activations meet. All that a plan of an activation mode can hold is here: the last of them take any matrix. */
-export const ARITHMETICS: readonly LinearKernel[] = [
+const ARITHMETICS: readonly LinearKernel[] = [
   {
     name: "float",
     canImplement: (matrix) => matrix.kind === "float" || "the weights are quantised",
@@ -53,7 +53,7 @@ function quantizedPath(name: string, bits: number | undefined, mode: ActivationM
 }
 
 /** Instruction sets, the fastest first. Each runs by itself or for the one whose stand-in it is; without one, it takes any matrix. */
-export const INSTRUCTION_SETS: readonly LinearKernel[] = [
+const INSTRUCTION_SETS: readonly LinearKernel[] = [
   instructionSet("native", "amx-int8", {
     takes: (matrix) => matrix.kind !== "float" || "its tiles multiply bytes, not floats",
   }),

@@ -14,7 +14,7 @@ const missing = (await nativeExecutor.unavailable()) ?? (existsSync(project("dis
 const { HALFBYTE_ADDON: _, ...environment } = process.env;
 
 /** The packages as npm would lay them out, in a project of their own. */
-describe.skipIf(missing ?? process.env["HALFBYTE_ADDON"])("installed packages (skipped where none is built)", () => {
+describe.skipIf(missing ?? process.env.HALFBYTE_ADDON)("installed packages (skipped where none is built)", () => {
   let folder: string;
   let platform: string;
   const program = `

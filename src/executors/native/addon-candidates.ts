@@ -19,7 +19,7 @@ const PACKAGED: ReadonlySet<string> = new Set(["linux-x64-gnu", "linux-x64-musl"
 /** The build of this clone, then this platform's package; only what HALFBYTE_ADDON names, where it is set. */
 export function addonCandidates(
   platform: string = platformName(),
-  forced: string | undefined = process.env["HALFBYTE_ADDON"],
+  forced: string | undefined = process.env.HALFBYTE_ADDON,
 ): AddonCandidate[] {
   if (forced) return [{ place: forced, remedy: "unset HALFBYTE_ADDON" }];
   return [
