@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const compiler = process.env.CXX ?? ["c++", "g++", "clang++"].find((name) => spawnSync(name, ["--version"]).status === 0);
+const compiler =
+  process.env.CXX ?? ["c++", "g++", "clang++"].find((name) => spawnSync(name, ["--version"]).status === 0);
 if (!compiler) throw new Error("no C++ compiler");
 const run = (command, args, env = {}) =>
   execFileSync(command, args, { cwd: root, stdio: "inherit", env: { ...process.env, ...env } });
@@ -19,7 +20,10 @@ run(poolTest, [], { TSAN_OPTIONS: "halt_on_error=1" });
 
 run(process.execPath, ["tools/build-native.mjs", "--sanitize", "--require"]);
 const folder = join(root, "build/native-sanitized");
-const addon = join(folder, readdirSync(folder).find((name) => name.endsWith(".node")));
+const addon = join(
+  folder,
+  readdirSync(folder).find((name) => name.endsWith(".node")),
+);
 run(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...process.argv.slice(2), ...suites()], {
   HALFBYTE_ADDON: addon,
   HALFBYTE_SANITIZED: "1",
