@@ -72,10 +72,8 @@ export function createApp(models: ModelPool | Model | readonly Model[], options:
       }),
     );
   for (const route of ROUTES) addRoute(app, route, state, guard);
-  addDocumentation(
-    app,
-    openApi(ROUTES, { version: options.version ?? "0", hasKeys: Boolean(options.apiKeys?.length) }),
-  );
+  const hasKeys = Boolean(options.apiKeys?.length);
+  addDocumentation(app, openApi(ROUTES, { version: options.version ?? "0", hasKeys, models: pool.names }));
   for (const [path, { body, headers }] of options.page ?? [])
     app.get(path, ({ body: send }) => send(body, 200, headers));
   app.notFound(refuseUnknown);

@@ -18,7 +18,24 @@ export function integer(from: number, to: number = Number.MAX_SAFE_INTEGER): v.G
 }
 
 /** Any JSON object: a schema, variables of a template, metadata. */
-export const jsonObject: v.GenericSchema<unknown, Record<string, unknown>> = v.record(v.string(), v.unknown());
+export const jsonObject: v.GenericSchema<unknown, Record<string, unknown>> = notArray(
+  v.record(v.string(), v.unknown()),
+);
+
+/** An object with these fields and no others. */
+export function object<const T extends v.ObjectEntries>(entries: T): v.StrictObjectSchema<T, undefined> {
+  return notArray(v.strictObject(entries));
+}
+
+/** Valibot takes an array for an object. */
+function notArray<T extends v.GenericSchema>(schema: T): T {
+  const run: T["~run"] = (dataset, config) => {
+    if (!Array.isArray(dataset.value)) return schema["~run"](dataset, config);
+    v._addIssue(schema, "type", dataset, config);
+    return dataset as unknown as v.FailureDataset<v.BaseIssue<unknown>>;
+  };
+  return { ...schema, "~run": run };
+}
 
 /** Accepted as OpenAI's API has it, and of no effect on one machine. */
 export const ignored: Optional<unknown> = v.nullish(v.unknown());
@@ -64,7 +81,7 @@ export const samplingFields: SamplingFields = {
   top_k: optional(integer(-1)),
   min_p: optional(decimal(0, 1)),
   typical_p: optional(decimal(0, 1)),
-  repetition_penalty: optional(v.pipe(v.number(), v.gtValue(0), v.maxValue(100))),
+  repetition_penalty: optional(decimal(0.01, 100)),
   ignore_eos: optional(v.boolean()),
 };
 

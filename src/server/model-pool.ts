@@ -9,6 +9,8 @@ export interface ServedModel {
   readonly load: (signal: AbortSignal) => Promise<Model>;
   /** Memory it will need, as far as that can be told before it is loaded. */
   readonly expectedBytes?: number;
+  /** Stays in memory, and is whoever's who made it. */
+  readonly kept?: boolean;
   /** Seconds since 1970, as `/v1/models` shows it. */
   readonly created?: number;
 }
@@ -77,9 +79,9 @@ export class ModelPool {
     this.#memoryBytes = memoryBytes;
   }
 
-  /** A pool of models that are loaded already. */
+  /** A pool of models that are loaded already, and stay so: whoever loaded them disposes them. */
   static of(...models: readonly Model[]): ModelPool {
-    return new ModelPool(models.map((model) => ({ name: model.info.name, load: async () => model })));
+    return new ModelPool(models.map((model) => ({ name: model.info.name, load: async () => model, kept: true })));
   }
 
   get names(): string[] {
@@ -122,9 +124,11 @@ export class ModelPool {
     (await this.acquire(name, signal)).release();
   }
 
-  /** Unloads a model when the requests under way on it have ended. Resolves when its memory is free. */
+  /** Unloads a model when the requests under way on it have ended, and resolves when its memory is free. Throws 400 for one that is kept. */
   async unload(name: string): Promise<void> {
     const entry = this.#entry(name);
+    if (entry.served.kept)
+      throw new ApiError(400, "invalid_value", `The model '${name}' stays loaded.`, { param: "model" });
     await this.#exclusive(() => this.#unload(entry));
   }
 
@@ -187,7 +191,7 @@ export class ModelPool {
     if (expectedBytes > this.#memoryBytes)
       throw new ApiError(503, "out_of_memory", `The model '${name}' needs more memory than models may have here.`);
     for (;;) {
-      const loaded = [...this.#entries.values()].filter(({ model }) => model);
+      const loaded = [...this.#entries.values()].filter(({ model, served }) => model && !served.kept);
       const inUse = loaded.reduce((sum, { model }) => sum + modelBytes(model!), 0);
       if (inUse + expectedBytes <= this.#memoryBytes || loaded.length === 0) return;
       const idleFirst = loaded.sort((a, b) => Number(a.leases > 0) - Number(b.leases > 0) || a.lastUse - b.lastUse);
@@ -210,7 +214,7 @@ export class ModelPool {
     const { model } = entry;
     entry.model = undefined;
     entry.state = "unloaded";
-    await model?.dispose();
+    if (!entry.served.kept) await model?.dispose();
   }
 
   #exclusive<T>(work: () => Promise<T>): Promise<T> {

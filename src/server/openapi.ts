@@ -34,11 +34,18 @@ const STATUS_TEXT: Readonly<Record<number, string>> = {
   504: "The answer took too long.",
 };
 
-export function openApi(routes: readonly Route[], options: { version: string; hasKeys: boolean }): OpenApi {
+export interface OpenApiOptions {
+  readonly version: string;
+  readonly hasKeys: boolean;
+  /** Names of the models: what requests may have as "model". */
+  readonly models: readonly string[];
+}
+
+export function openApi(routes: readonly Route[], options: OpenApiOptions): OpenApi {
   const paths: Record<string, Record<string, Operation>> = {};
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)(\{[^}]*\})?/g, "{$1}");
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, path, options.hasKeys) };
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, path, options) };
   }
   return {
     openapi: "3.1.0",
@@ -55,7 +62,7 @@ export function openApi(routes: readonly Route[], options: { version: string; ha
   };
 }
 
-function operation(route: Route, path: string, hasKeys: boolean): Operation {
+function operation(route: Route, path: string, { hasKeys, models }: OpenApiOptions): Operation {
   const { method, tag, summary, body, response, streams, open } = route;
   const errors = new Set([
     403,
@@ -69,7 +76,7 @@ function operation(route: Route, path: string, hasKeys: boolean): Operation {
     name,
     in: "path",
     required: true,
-    schema: { type: "string", minLength: 1 },
+    schema: name === "model" ? { enum: models } : { type: "string" },
   }));
   const content: Content =
     typeof response === "string"
@@ -83,7 +90,9 @@ function operation(route: Route, path: string, hasKeys: boolean): Operation {
     tags: [tag],
     summary,
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: true, content: { "application/json": { schema: jsonSchema(body) } } } }),
+    ...(body && {
+      requestBody: { required: true, content: { "application/json": { schema: requestSchema(body, models) } } },
+    }),
     responses: {
       200: { description: "Done.", content },
       ...Object.fromEntries(
@@ -94,6 +103,19 @@ function operation(route: Route, path: string, hasKeys: boolean): Operation {
     },
     ...(hasKeys && !open && { security: [{ key: [] }] }),
   };
+}
+
+/** The schema of a body, which says what models there are. */
+function requestSchema(schema: v.GenericSchema, models: readonly string[]): object {
+  const body = jsonSchema(schema) as Schema;
+  const withModels = (each: Schema): Schema =>
+    each.properties?.model ? { ...each, properties: { ...each.properties, model: { enum: models } } } : each;
+  return body.anyOf ? { anyOf: body.anyOf.map(withModels) } : withModels(body);
+}
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, unknown>>;
+  readonly anyOf?: readonly Schema[];
 }
 
 /** A schema in the dialect of OpenAPI 3.1. */

@@ -1,16 +1,16 @@
 import * as v from "valibot";
-import { integer, jsonObject, modelName, optional } from "./fields.ts";
+import { integer, jsonObject, modelName, object, optional } from "./fields.ts";
 import { chatMessagesSchema } from "./openai/chat-request.ts";
 import { bodyOf, json, type Route } from "./route.ts";
 
-const textSchema = v.strictObject({
+const textSchema = object({
   model: modelName,
   prompt: v.string(),
   /** The beginning token, where the model has one. */
   add_special_tokens: optional(v.boolean()),
   return_token_strs: optional(v.boolean()),
 });
-const chatSchema = v.strictObject({
+const chatSchema = object({
   model: modelName,
   messages: chatMessagesSchema,
   add_generation_prompt: optional(v.boolean()),
@@ -56,7 +56,7 @@ export const tokenize: Route = {
   },
 };
 
-const detokenizeSchema = v.strictObject({ model: modelName, tokens: v.array(integer(0)) });
+const detokenizeSchema = object({ model: modelName, tokens: v.array(integer(0)) });
 
 export const detokenize: Route = {
   method: "POST",

@@ -1,16 +1,16 @@
 import * as v from "valibot";
 import type { Conversation, ToolChoice } from "../../chat/conversation.ts";
 import type { ChatMessage } from "../../text/chat-template.ts";
-import { decimal, ignored, integer, jsonObject, modelName, optional } from "../fields.ts";
+import { decimal, ignored, integer, jsonObject, modelName, object, optional } from "../fields.ts";
 import { checkToolChoice, functionName, functionTool, MAX_TOOLS } from "../tool-fields.ts";
 
-const text = v.strictObject({
+const text = object({
   type: v.literal("text"),
   text: v.string(),
   cache_control: ignored,
   citations: ignored,
 });
-const toolUse = v.strictObject({
+const toolUse = object({
   type: v.literal("tool_use"),
   id: v.string(),
   name: v.string(),
@@ -18,27 +18,27 @@ const toolUse = v.strictObject({
   cache_control: ignored,
   caller: ignored,
 });
-const toolResult = v.strictObject({
+const toolResult = object({
   type: v.literal("tool_result"),
   tool_use_id: v.string(),
   content: optional(v.union([v.string(), v.array(v.variant("type", [text]))])),
   is_error: optional(v.boolean()),
   cache_control: ignored,
 });
-const thinking = v.strictObject({ type: v.literal("thinking"), thinking: v.string(), signature: optional(v.string()) });
+const thinking = object({ type: v.literal("thinking"), thinking: v.string(), signature: optional(v.string()) });
 const message = v.variant("role", [
-  v.strictObject({
+  object({
     role: v.literal("user"),
     content: v.union([v.string(), v.pipe(v.array(v.variant("type", [text, toolResult])), v.minLength(1))]),
   }),
-  v.strictObject({
+  object({
     role: v.literal("assistant"),
     content: v.union([v.string(), v.pipe(v.array(v.variant("type", [text, toolUse, thinking])), v.minLength(1))]),
   }),
 ]);
 type Message = v.InferOutput<typeof message>;
 
-const tool = v.strictObject({
+const tool = object({
   type: optional(v.literal("custom")),
   name: functionName,
   description: optional(v.string()),
@@ -49,10 +49,10 @@ const tool = v.strictObject({
 });
 const disable_parallel_tool_use = optional(v.boolean());
 const toolChoice = v.variant("type", [
-  v.strictObject({ type: v.literal("auto"), disable_parallel_tool_use }),
-  v.strictObject({ type: v.literal("any"), disable_parallel_tool_use }),
-  v.strictObject({ type: v.literal("tool"), name: v.string(), disable_parallel_tool_use }),
-  v.strictObject({ type: v.literal("none") }),
+  object({ type: v.literal("auto"), disable_parallel_tool_use }),
+  object({ type: v.literal("any"), disable_parallel_tool_use }),
+  object({ type: v.literal("tool"), name: v.string(), disable_parallel_tool_use }),
+  object({ type: v.literal("none") }),
 ]);
 
 const conversationFields = {
@@ -63,21 +63,21 @@ const conversationFields = {
   tool_choice: optional(toolChoice),
   thinking: optional(
     v.variant("type", [
-      v.strictObject({ type: v.literal("enabled"), budget_tokens: integer(1), display: ignored }),
-      v.strictObject({ type: v.literal("adaptive"), display: ignored }),
-      v.strictObject({ type: v.literal("disabled") }),
+      object({ type: v.literal("enabled"), budget_tokens: integer(1), display: ignored }),
+      object({ type: v.literal("adaptive"), display: ignored }),
+      object({ type: v.literal("disabled") }),
     ]),
   ),
   output_config: optional(
-    v.strictObject({
+    object({
       effort: optional(v.string()),
-      format: optional(v.strictObject({ type: v.literal("json_schema"), schema: jsonObject })),
+      format: optional(object({ type: v.literal("json_schema"), schema: jsonObject })),
     }),
   ),
   cache_control: ignored,
 };
 
-const schema = v.strictObject({
+const schema = object({
   ...conversationFields,
   max_tokens: integer(1),
   temperature: optional(decimal(0, 1)),
@@ -85,7 +85,7 @@ const schema = v.strictObject({
   top_k: optional(integer(0)),
   stop_sequences: optional(v.pipe(v.array(v.pipe(v.string(), v.nonEmpty())), v.maxLength(16))),
   stream: optional(v.boolean()),
-  metadata: optional(v.strictObject({ user_id: optional(v.pipe(v.string(), v.maxLength(512))) })),
+  metadata: optional(object({ user_id: optional(v.pipe(v.string(), v.maxLength(512))) })),
   service_tier: optional(v.string()),
 });
 type Body = v.InferOutput<typeof schema>;
@@ -114,7 +114,7 @@ export const messagesRequestSchema: v.GenericSchema<unknown, MessagesRequest> = 
 );
 
 export const countRequestSchema: v.GenericSchema<unknown, Omit<MessagesRequest, "stream">> = v.pipe(
-  v.strictObject(conversationFields),
+  object(conversationFields),
   v.transform((body) => ({ model: body.model, conversation: conversationOf(body, {}) })),
 );
 

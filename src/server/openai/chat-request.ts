@@ -9,14 +9,15 @@ import {
   jsonObject,
   MAX_CHOICES,
   modelName,
+  object,
   optional,
   samplingFields,
   samplingOptions,
 } from "../fields.ts";
 import { checkToolChoice, functionName, functionTool, MAX_TOOLS } from "../tool-fields.ts";
 
-const textPart = v.strictObject({ type: v.literal("text"), text: v.string() });
-const refusalPart = v.strictObject({ type: v.literal("refusal"), refusal: v.string() });
+const textPart = object({ type: v.literal("text"), text: v.string() });
+const refusalPart = object({ type: v.literal("refusal"), refusal: v.string() });
 const content = v.union([v.string(), v.pipe(v.array(v.variant("type", [textPart])), v.minLength(1))]);
 const assistantContent = v.union([
   v.string(),
@@ -24,17 +25,17 @@ const assistantContent = v.union([
 ]);
 const name = optional(v.string());
 
-const toolCall = v.strictObject({
+const toolCall = object({
   id: v.string(),
   type: v.literal("function"),
-  function: v.strictObject({ name: v.string(), arguments: v.string() }),
+  function: object({ name: v.string(), arguments: v.string() }),
 });
 
 const message = v.variant("role", [
-  v.strictObject({ role: v.literal("system"), content, name }),
-  v.strictObject({ role: v.literal("developer"), content, name }),
-  v.strictObject({ role: v.literal("user"), content, name }),
-  v.strictObject({
+  object({ role: v.literal("system"), content, name }),
+  object({ role: v.literal("developer"), content, name }),
+  object({ role: v.literal("user"), content, name }),
+  object({
     role: v.literal("assistant"),
     content: optional(assistantContent),
     name,
@@ -45,7 +46,7 @@ const message = v.variant("role", [
     annotations: ignored,
     function_call: v.nullish(v.null()),
   }),
-  v.strictObject({ role: v.literal("tool"), content, tool_call_id: v.string(), name }),
+  object({ role: v.literal("tool"), content, tool_call_id: v.string(), name }),
 ]);
 
 type Message = v.InferOutput<typeof message>;
@@ -54,9 +55,9 @@ const messages = v.pipe(v.array(message), v.minLength(1));
 /** A conversation alone, as the chat template will read it. */
 export const chatMessagesSchema: v.GenericSchema<unknown, ChatMessage[]> = v.pipe(messages, v.transform(chatMessages));
 
-const tool = v.strictObject({
+const tool = object({
   type: v.literal("function"),
-  function: v.strictObject({
+  function: object({
     name: functionName,
     description: optional(v.string()),
     parameters: optional(jsonObject),
@@ -66,15 +67,15 @@ const tool = v.strictObject({
 
 const toolChoice = v.union([
   v.picklist(["none", "auto", "required"]),
-  v.strictObject({ type: v.literal("function"), function: v.strictObject({ name: v.string() }) }),
+  object({ type: v.literal("function"), function: object({ name: v.string() }) }),
 ]);
 
 const responseFormat = v.variant("type", [
-  v.strictObject({ type: v.literal("text") }),
-  v.strictObject({ type: v.literal("json_object") }),
-  v.strictObject({
+  object({ type: v.literal("text") }),
+  object({ type: v.literal("json_object") }),
+  object({
     type: v.literal("json_schema"),
-    json_schema: v.strictObject({
+    json_schema: object({
       name: functionName,
       description: optional(v.string()),
       schema: optional(jsonObject),
@@ -83,7 +84,7 @@ const responseFormat = v.variant("type", [
   }),
 ]);
 
-const schema = v.strictObject({
+const schema = object({
   model: modelName,
   messages,
   ...samplingFields,
@@ -99,12 +100,12 @@ const schema = v.strictObject({
   reasoning_effort: optional(v.picklist(["none", "minimal", "low", "medium", "high", "xhigh"])),
   stream: optional(v.boolean()),
   stream_options: optional(
-    v.strictObject({ include_usage: optional(v.boolean()), include_obfuscation: optional(v.boolean()) }),
+    object({ include_usage: optional(v.boolean()), include_obfuscation: optional(v.boolean()) }),
   ),
   // vLLM's.
   chat_template_kwargs: optional(jsonObject),
   structured_outputs: optional(
-    v.strictObject({ regex: optional(v.string()), grammar: optional(v.string()), json: optional(jsonObject) }),
+    object({ regex: optional(v.string()), grammar: optional(v.string()), json: optional(jsonObject) }),
   ),
   // Known to OpenAI's API, and of no effect here.
   metadata: optional(jsonObject),

@@ -10,6 +10,7 @@ import {
   integer,
   MAX_CHOICES,
   modelName,
+  object,
   optional,
   samplingFields,
   samplingOptions,
@@ -20,13 +21,13 @@ import { DONE, type ServerEvent } from "../sse.ts";
 import { type LogprobsBody, logprobsSchema, TextLogprobs } from "./text-logprobs.ts";
 import { usageBody, usageSchema } from "./usage.ts";
 
-/** Prompts of one request; lm-eval sends some dozens. */
+/** Prompts of one request, and answers to them all; lm-eval sends some dozens. */
 const MAX_PROMPTS = 256;
 /** OpenAI's default. */
 const DEFAULT_MAX_TOKENS = 16;
 
 const tokenIds = v.pipe(v.array(integer(0)), v.minLength(1));
-const requestSchema = v.strictObject({
+const requestSchema = object({
   model: modelName,
   prompt: v.union([
     v.string(),
@@ -43,7 +44,7 @@ const requestSchema = v.strictObject({
   suffix: v.nullish(v.null()),
   stream: optional(v.boolean()),
   stream_options: optional(
-    v.strictObject({ include_usage: optional(v.boolean()), include_obfuscation: optional(v.boolean()) }),
+    object({ include_usage: optional(v.boolean()), include_obfuscation: optional(v.boolean()) }),
   ),
   metadata: ignored,
 });
@@ -89,6 +90,8 @@ function checkBody(body: Body): void {
   demand(!body.stream_options || body.stream === true, "stream_options", "'stream_options' needs 'stream' to be true.");
   demand((body.best_of ?? body.n ?? 1) >= (body.n ?? 1), "best_of", "'best_of' must not be below 'n'.");
   demand(!body.stream || (body.best_of ?? 1) <= (body.n ?? 1), "best_of", "'best_of' cannot be streamed.");
+  const answers = promptsOf(body).length * (body.best_of ?? body.n ?? 1);
+  demand(answers <= MAX_PROMPTS, "n", `A request may ask for ${MAX_PROMPTS} answers, all its prompts together.`);
   demand(body.max_tokens !== 0 || body.echo === true, "max_tokens", "'max_tokens' of 0 needs 'echo'.");
 }
 

@@ -1,13 +1,16 @@
 import * as v from "valibot";
+import type { Embedding } from "../../engine/embedding.ts";
 import { ApiError } from "../api-error.ts";
-import { integer, modelName, optional } from "../fields.ts";
+import { integer, modelName, object, optional } from "../fields.ts";
 import { bodyOf, json, type Route } from "../route.ts";
 
 const MAX_INPUTS = 2048;
+/** So that one request neither fills the queue nor holds it up. */
+const INPUTS_AT_ONCE = 32;
 
 const tokenIds = v.pipe(v.array(integer(0)), v.minLength(1));
 const text = v.pipe(v.string(), v.nonEmpty());
-const requestSchema = v.strictObject({
+const requestSchema = object({
   model: modelName,
   input: v.union([
     text,
@@ -47,11 +50,14 @@ export const embeddings: Route = {
     const model = await scope.lease(state.pool, body.model);
     const { input } = body;
     const inputs = typeof input === "string" ? [input] : typeof input[0] === "number" ? [input as number[]] : input;
-    const embedded = await model.embed(inputs as (string | number[])[], {
-      signal: scope.signal,
-      timeoutMs: state.limits.timeoutMs,
-      ...(body.user && { user: body.user }),
-    });
+    const embedded: Embedding[] = [];
+    for (let first = 0; first < inputs.length; first += INPUTS_AT_ONCE) {
+      const part = inputs.slice(first, first + INPUTS_AT_ONCE) as (string | number[])[];
+      const { timeoutMs } = state.limits;
+      embedded.push(
+        ...(await model.embed(part, { signal: scope.signal, timeoutMs, ...(body.user && { user: body.user }) })),
+      );
+    }
     const width = embedded[0]!.vector.length;
     if (body.dimensions && body.dimensions !== width)
       throw new ApiError(

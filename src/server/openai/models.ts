@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { ApiError } from "../api-error.ts";
-import { modelName } from "../fields.ts";
+import { modelName, object } from "../fields.ts";
 import type { ModelStatus } from "../model-pool.ts";
 import { bodyOf, json, type Route } from "../route.ts";
 
@@ -45,7 +45,7 @@ export const getModel: Route = {
   },
 };
 
-const nameSchema = v.strictObject({ model: modelName });
+const nameSchema = object({ model: modelName });
 const stateSchema = v.object({ model: v.string(), state: v.picklist(["unloaded", "loading", "loaded", "unloading"]) });
 
 function changing(path: string, summary: string, change: "load" | "unload"): Route {

@@ -2,27 +2,27 @@ import * as v from "valibot";
 import { type Conversation, type ToolChoice, toolCallMessagePart } from "../../chat/conversation.ts";
 import type { ConstraintSpec } from "../../grammar/token-constraint.ts";
 import type { ChatMessage } from "../../text/chat-template.ts";
-import { decimal, ignored, integer, jsonObject, modelName, optional } from "../fields.ts";
+import { decimal, ignored, integer, jsonObject, modelName, object, optional } from "../fields.ts";
 import { checkToolChoice, functionName, functionTool, MAX_TOOLS } from "../tool-fields.ts";
 
 const id = optional(v.string());
 const status = optional(v.string());
-const inputText = v.strictObject({ type: v.literal("input_text"), text: v.string() });
-const outputText = v.strictObject({
+const inputText = object({ type: v.literal("input_text"), text: v.string() });
+const outputText = object({
   type: v.literal("output_text"),
   text: v.string(),
   annotations: ignored,
   logprobs: ignored,
 });
-const refusal = v.strictObject({ type: v.literal("refusal"), refusal: v.string() });
-const message = v.strictObject({
+const refusal = object({ type: v.literal("refusal"), refusal: v.string() });
+const message = object({
   type: optional(v.literal("message")),
   id,
   status,
   role: v.picklist(["user", "assistant", "system", "developer"]),
   content: v.union([v.string(), v.pipe(v.array(v.variant("type", [inputText, outputText, refusal])), v.minLength(1))]),
 });
-const functionCall = v.strictObject({
+const functionCall = object({
   type: v.literal("function_call"),
   id,
   status,
@@ -30,25 +30,25 @@ const functionCall = v.strictObject({
   name: v.string(),
   arguments: v.string(),
 });
-const functionOutput = v.strictObject({
+const functionOutput = object({
   type: v.literal("function_call_output"),
   id,
   status,
   call_id: v.string(),
   output: v.union([v.string(), v.array(v.variant("type", [inputText]))]),
 });
-const reasoningItem = v.strictObject({
+const reasoningItem = object({
   type: v.literal("reasoning"),
   id,
   status,
   summary: ignored,
-  content: optional(v.array(v.strictObject({ type: v.literal("reasoning_text"), text: v.string() }))),
+  content: optional(v.array(object({ type: v.literal("reasoning_text"), text: v.string() }))),
   encrypted_content: ignored,
 });
 const item = v.union([message, v.variant("type", [functionCall, functionOutput, reasoningItem])]);
 
 const tool = v.variant("type", [
-  v.strictObject({
+  object({
     type: v.literal("function"),
     name: functionName,
     description: optional(v.string()),
@@ -58,12 +58,12 @@ const tool = v.variant("type", [
 ]);
 const toolChoice = v.union([
   v.picklist(["none", "auto", "required"]),
-  v.strictObject({ type: v.literal("function"), name: v.string() }),
+  object({ type: v.literal("function"), name: v.string() }),
 ]);
 const format = v.variant("type", [
-  v.strictObject({ type: v.literal("text") }),
-  v.strictObject({ type: v.literal("json_object") }),
-  v.strictObject({
+  object({ type: v.literal("text") }),
+  object({ type: v.literal("json_object") }),
+  object({
     type: v.literal("json_schema"),
     name: functionName,
     description: optional(v.string()),
@@ -72,7 +72,7 @@ const format = v.variant("type", [
   }),
 ]);
 
-const schema = v.strictObject({
+const schema = object({
   model: modelName,
   input: v.union([v.string(), v.pipe(v.array(item), v.minLength(1))]),
   instructions: optional(v.string()),
@@ -84,12 +84,12 @@ const schema = v.strictObject({
   tools: optional(v.pipe(v.array(tool), v.maxLength(MAX_TOOLS))),
   tool_choice: optional(toolChoice),
   parallel_tool_calls: optional(v.boolean()),
-  text: optional(v.strictObject({ format: optional(format), verbosity: optional(v.string()) })),
+  text: optional(object({ format: optional(format), verbosity: optional(v.string()) })),
   reasoning: optional(
-    v.strictObject({ effort: optional(v.string()), summary: optional(v.string()), generate_summary: ignored }),
+    object({ effort: optional(v.string()), summary: optional(v.string()), generate_summary: ignored }),
   ),
   stream: optional(v.boolean()),
-  stream_options: optional(v.strictObject({ include_obfuscation: optional(v.boolean()) })),
+  stream_options: optional(object({ include_obfuscation: optional(v.boolean()) })),
   user: optional(v.pipe(v.string(), v.maxLength(512))),
   // Nothing is kept here: what was said before, a client says again.
   previous_response_id: v.nullish(v.null()),
