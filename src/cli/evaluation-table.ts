@@ -38,8 +38,8 @@ function comparisonCells({ comparison }: ModelEvaluation): string[] {
   };
   return [
     withError(relative, percent),
-    withError(divergence, small),
-    small(divergence.p99),
+    withError(divergence, small(divergence.mean)),
+    small(divergence.p99)(divergence.p99),
     withError(topOne, percent),
     withError(topFive, percent),
   ];
@@ -88,7 +88,9 @@ function percent(share: number): string {
   return `${(100 * share).toFixed(2)} %`;
 }
 
-/** Three digits. */
-function small(value: number): string {
-  return value !== 0 && value < 1e-3 ? value.toExponential(2) : value.toPrecision(3);
+/** Three digits of what is near `size`, and its error to the same place. */
+function small(size: number): (value: number) => string {
+  if (size !== 0 && size < 1e-4) return (value) => value.toExponential(2);
+  const decimals = size === 0 ? 2 : Math.max(0, 2 - Math.floor(Math.log10(size)));
+  return (value) => value.toFixed(decimals);
 }
