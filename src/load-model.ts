@@ -104,7 +104,7 @@ async function loadFile(
   const activations = choice("activations", wished as ActivationMode, ACTIVATIONS);
   const cacheType = choice("cacheType", options.cacheType ?? "f16", CACHE_TYPES);
   const floatWeights = choice("floatWeights", options.floatWeights ?? "keep", FLOAT_WEIGHTS);
-  const opened = await openModel(file, { floatWeights });
+  const opened = await openModel(file, { floatWeights, contextLength: options.contextLength });
   const contextLength = checkContext(options.contextLength, opened.config.contextLength);
   const capacity = checkCapacity(options, contextLength);
   const { maxRows, maxLogitRows } = capacity;

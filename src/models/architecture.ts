@@ -13,7 +13,10 @@ export interface Architecture {
   readonly ggufNames: readonly string[];
   /** Throws a typed error, with the key as its place, for what is missing, out of range or not supported. */
   fromHuggingFace(config: ConfigReader): DecoderConfig;
-  fromGguf(file: GgufModelFile): Promise<DecoderConfig>;
+  /** Tensors that the checkpoint calls otherwise than most do: `self_attn.o_proj` → `self_attn.out_proj`. */
+  readonly renamed?: Readonly<Record<string, string>>;
+  /** Absent where no GGUF file of the family is read. */
+  fromGguf?(file: GgufModelFile): Promise<DecoderConfig>;
   /** One step; weights go by the file's own names. */
   graph(config: DecoderConfig, names: DecoderNames): Graph;
 }

@@ -5,6 +5,10 @@ import { ConfigReader } from "./config-reader.ts";
 import type { DecoderConfig } from "./decoder-config.ts";
 import { architectureOfGguf, architectureOfModelType, architectures } from "./registry.ts";
 
+/** Factors for the eight frequencies of heads of 16. */
+const ones = new Array(8).fill(1);
+const zeros = new Array(8).fill(0);
+
 const base = {
   hidden_size: 64,
   intermediate_size: 160,
@@ -27,9 +31,9 @@ const refusal = (code: string, key: string): unknown =>
 
 describe("the registry", () => {
   it("refuses what it does not know, by name, with what it knows", () => {
-    const refused = { code: "ERR_UNKNOWN_ARCHITECTURE", message: expect.stringMatching(/"gemma2".*llama/) };
-    expect(() => architectureOfGguf("gemma2", "a.gguf")).toThrow(expect.objectContaining(refused));
-    expect(() => architectureOfModelType("gemma2", "config.json")).toThrow(expect.objectContaining(refused));
+    const refused = { code: "ERR_UNKNOWN_ARCHITECTURE", message: expect.stringMatching(/"gemma9".*llama/) };
+    expect(() => architectureOfGguf("gemma9", "a.gguf")).toThrow(expect.objectContaining(refused));
+    expect(() => architectureOfModelType("gemma9", "config.json")).toThrow(expect.objectContaining(refused));
   });
 
   it("has no name twice", () => {
@@ -77,8 +81,18 @@ describe("config.json", () => {
   });
 
   it.each<[string, string, Record<string, unknown>, string]>([
-    ["ERR_UNSUPPORTED", "rope_type", { rope_parameters: { rope_type: "yarn", factor: 4 } }, "qwen2"],
-    ["ERR_UNSUPPORTED", "rope_type", { rope_scaling: { rope_type: "longrope" } }, "llama"],
+    ["ERR_UNSUPPORTED", "rope_type", { rope_parameters: { rope_type: "proportional", factor: 4 } }, "qwen2"],
+    ["ERR_MISSING", "factor", { rope_parameters: { rope_type: "yarn" } }, "qwen2"],
+    ["ERR_FORMAT", "beta_fast", { rope_scaling: { rope_type: "yarn", factor: 4, beta_fast: 0 } }, "llama"],
+    ["ERR_MISSING", "short_factor", { rope_scaling: { rope_type: "longrope" } }, "phi3"],
+    ["ERR_FORMAT", "short_factor", { rope_scaling: { type: "su", short_factor: [1, 2] } }, "phi3"],
+    ["ERR_FORMAT", "long_factor", { rope_scaling: { type: "su", short_factor: ones, long_factor: zeros } }, "phi3"],
+    ["ERR_UNSUPPORTED", "partial_rotary_factor", { partial_rotary_factor: 0.1 }, "phi3"],
+    ["ERR_UNSUPPORTED", "no_rope_layers", { no_rope_layers: [1, 2] }, "smollm3"],
+    ["ERR_UNSUPPORTED", "no_rope_layers", { no_rope_layers: [1] }, "smollm3"],
+    ["ERR_FORMAT", "logits_scaling", { logits_scaling: 0 }, "granite"],
+    ["ERR_FORMAT", "attn_logit_softcapping", { attn_logit_softcapping: -1 }, "gemma2"],
+    ["ERR_MISSING", "sliding_window", {}, "spark2_5"],
     ["ERR_UNSUPPORTED", "type", { rope_scaling: { type: "dynamic", factor: 2 } }, "llama"],
     ["ERR_MISSING", "factor", { rope_scaling: { type: "linear" } }, "llama"],
     ["ERR_FORMAT", "factor", { rope_scaling: { type: "linear", factor: 0 } }, "llama"],

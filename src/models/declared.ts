@@ -22,7 +22,7 @@ export function groupSize(config: ConfigReader, key: string): number | undefined
 }
 
 export function isEmbedding(matrix: string): boolean {
-  return matrix.endsWith("embed_tokens");
+  return /(^|\.)(embed_tokens|embedding)$/.test(matrix);
 }
 
 export function isOutput(matrix: string): boolean {

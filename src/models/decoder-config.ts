@@ -6,6 +6,8 @@ import { MAX_HIDDEN } from "./limits.ts";
 /** What may differ between the layers of one model. */
 export interface LayerConfig {
   readonly rope: RopeSpec;
+  /** False: positions do not turn q and k here. */
+  readonly turns?: boolean;
   /** Sliding window; absent: all positions before. */
   readonly window?: number;
 }
@@ -28,13 +30,25 @@ export interface DecoderConfig {
   readonly normEps: number;
   readonly gate: GateKind;
   readonly embeddingMultiplier: number;
-  /** RMS norm of each head of q and k before the rotary embedding. */
-  readonly headNorms: boolean;
+  /** RMS norm of each head of q and k before the rotary embedding, or of all of q and all of k (OLMo 2). */
+  readonly headNorms: boolean | "whole";
+  /** RMS norm of what goes into attention and feed-forward; absent: there is one. */
+  readonly preNorms?: boolean;
   /** RMS norm of what attention and feed-forward give, before it is added. */
   readonly postNorms: boolean;
   /** Norm weights stand in the file as w where 1 + w is meant. */
   readonly normsPlusOne: boolean;
   readonly biases: { readonly qkv: boolean; readonly output: boolean; readonly mlp: boolean };
+  /** Each head that attention gives is multiplied by the sigmoid of a number made from the same input (Spark). */
+  readonly headGates?: boolean;
+  /** Scores are held within ± this by tanh. */
+  readonly attentionCap?: number;
+  /** What attention and feed-forward give is multiplied by it before it is added; absent: 1. */
+  readonly residualMultiplier?: number;
+  /** Logits are multiplied by it; absent: 1. */
+  readonly logitMultiplier?: number;
+  /** Logits are held within ± this by tanh. */
+  readonly logitCap?: number;
   /** The embedding is the output matrix too. */
   readonly tiedOutput: boolean;
 }

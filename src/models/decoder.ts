@@ -15,6 +15,8 @@ export function decoderGraph(config: DecoderConfig, names: DecoderNames): Graph 
   const hidden = graph.norm(last, names.finalNorm, config.normEps, 1, FINAL_HIDDEN);
   const output = config.tiedOutput ? names.embedding : names.output;
   graph.output = graph.linear(hidden, output, config.vocabularySize, "logits");
+  const { logitMultiplier = 1, logitCap } = config;
+  if (logitMultiplier !== 1 || logitCap !== undefined) graph.scale(graph.output, logitMultiplier, logitCap);
   return graph;
 }
 
@@ -44,34 +46,52 @@ function layers(config: DecoderConfig, names: DecoderNames, graph: Graph): Value
 }
 
 function attention(graph: Graph, config: DecoderConfig, l: number, names: LayerNames, x: Value): Value {
-  const { heads, kvHeads, headSize, normEps, pairing, biases } = config;
-  const { rope, window } = config.layers[l]!;
-  const normed = graph.norm(x, names.attentionNorm, normEps, 1, "attention_input");
+  const { heads, kvHeads, headSize, normEps, pairing, biases, attentionCap: softCap } = config;
+  const { rope, window, turns = true } = config.layers[l]!;
+  const normed = partInput(graph, config, x, names.attentionNorm, "attention_input");
   let q = linear(graph, normed, names.q, heads * headSize, "q", biases.qkv);
   let k = linear(graph, normed, names.k, kvHeads * headSize, "k", biases.qkv);
   const v = linear(graph, normed, names.v, kvHeads * headSize, "v", biases.qkv);
   if (config.headNorms) {
-    q = graph.norm(q, names.qNorm, normEps, heads, "q_normed");
-    k = graph.norm(k, names.kNorm, normEps, kvHeads, "k_normed");
+    const whole = config.headNorms === "whole";
+    q = graph.norm(q, names.qNorm, normEps, whole ? 1 : heads, "q_normed");
+    k = graph.norm(k, names.kNorm, normEps, whole ? 1 : kvHeads, "k_normed");
   }
-  const table = graph.ropeTable(rope);
-  graph.rope(q, heads, table, pairing);
-  graph.rope(k, kvHeads, table, pairing);
-  const shape: AttentionShape = { heads, kvHeads, headSize, scale: config.attentionScale };
-  return graph.attention(l, q, k, v, window === undefined ? shape : { ...shape, window });
+  if (turns) {
+    const table = graph.ropeTable(rope);
+    graph.rope(q, heads, table, pairing);
+    graph.rope(k, kvHeads, table, pairing);
+  }
+  const gate = config.headGates ? linear(graph, normed, names.headGate, heads, "head_gate", false) : undefined;
+  const shape: AttentionShape = {
+    heads,
+    kvHeads,
+    headSize,
+    scale: config.attentionScale,
+    ...(window !== undefined && { window }),
+    ...(softCap !== undefined && { softCap }),
+  };
+  const attended = graph.attention(l, q, k, v, shape);
+  return gate ? graph.headGate(gate, attended) : attended;
 }
 
 function gated(graph: Graph, config: DecoderConfig, names: LayerNames, x: Value): Value {
   const { innerSize, biases } = config;
-  const normed = graph.norm(x, names.mlpNorm, config.normEps, 1, "mlp_input");
+  const normed = partInput(graph, config, x, names.mlpNorm, "mlp_input");
   const gate = linear(graph, normed, names.gate, innerSize, "gate", biases.mlp);
   const up = linear(graph, normed, names.up, innerSize, "up", biases.mlp);
   return graph.gate(gate, up, config.gate);
 }
 
+/** What a part of a layer reads: x, normed unless the model has norms behind its parts alone. */
+function partInput(graph: Graph, config: DecoderConfig, x: Value, norm: string, name: string): Value {
+  return config.preNorms === false ? x : graph.norm(x, norm, config.normEps, 1, name);
+}
+
 /** x + part, normed first where the model has norms after its parts. */
 function addPart(graph: Graph, config: DecoderConfig, x: Value, part: Value, postNorm: string, name: string): Value {
   const normed = config.postNorms ? graph.norm(part, postNorm, config.normEps, 1, `${name}_part`) : part;
+  if (config.residualMultiplier !== undefined) graph.scale(normed, config.residualMultiplier);
   return graph.add(x, normed, name);
 }
 

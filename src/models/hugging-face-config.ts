@@ -1,9 +1,10 @@
 import { HalfbyteError } from "../errors.ts";
 import type { GateKind } from "../plan/graph.ts";
-import type { RopeScaling, RopeSpec } from "../plan/rope-table.ts";
+import type { RopeSpec } from "../plan/rope-table.ts";
 import type { ConfigReader } from "./config-reader.ts";
 import { checkHeads, type DecoderConfig, type LayerConfig } from "./decoder-config.ts";
 import * as limits from "./limits.ts";
+import { ropeScaling } from "./rope-scaling.ts";
 
 type CountKey =
   | "hidden_size"
@@ -21,6 +22,8 @@ export interface HuggingFaceDefaults extends Partial<Record<CountKey, number>> {
   readonly head_dim?: number;
   readonly tie_word_embeddings?: boolean;
   readonly activation?: string;
+  /** Keys that are refused elsewhere and that the architecture reads itself. */
+  readonly reads?: readonly string[];
 }
 
 /** A config.json as transformers 4 or 5 writes it, all but the layers: the keys all decoders share. */
@@ -28,7 +31,7 @@ export type SharedConfig = Omit<DecoderConfig, "layers" | "biases">;
 
 /** Throws ERR_UNSUPPORTED for what would change the answer and is not built: never ignores it. */
 export function huggingFaceDecoder(config: ConfigReader, defaults: HuggingFaceDefaults): SharedConfig {
-  refuseUnsupported(config);
+  refuseUnsupported(config, defaults.reads ?? []);
   const count = (key: CountKey, max: number): number => {
     const absent = defaults[key];
     return absent === undefined ? config.count(key, max) : config.count(key, max, absent);
@@ -58,11 +61,13 @@ export function huggingFaceDecoder(config: ConfigReader, defaults: HuggingFaceDe
   };
 }
 
-function refuseUnsupported(config: ConfigReader): void {
+function refuseUnsupported(config: ConfigReader, reads: readonly string[]): void {
   for (const key of ["num_local_experts", "num_experts", "n_routed_experts"])
     config.refuse(key, "mixture of experts", 0);
-  for (const key of ["attn_logit_softcapping", "final_logit_softcapping"]) config.refuse(key, "capped logits");
-  config.refuse("partial_rotary_factor", "rotary embedding of a part of each head", 1);
+  for (const key of ["attn_logit_softcapping", "final_logit_softcapping"])
+    if (!reads.includes(key)) config.refuse(key, "capped logits");
+  if (!reads.includes("partial_rotary_factor"))
+    config.refuse("partial_rotary_factor", "rotary embedding of a part of each head", 1);
   config.refuse("use_bidirectional_attention", "attention to later tokens", false);
   const classes = config.array("architectures") ?? [];
   const generates = classes.some(
@@ -97,10 +102,12 @@ export interface RopeSource {
   /** Layer type under `rope_parameters`, where a model has several. */
   readonly layerType?: string;
   readonly defaultTheta: number;
+  /** Heads may turn in part; the part where no key says it. */
+  readonly partial?: number;
 }
 
 /** The rotary embedding in either spelling: `rope_parameters`, or `rope_theta` with `rope_scaling`. */
-export function huggingFaceRope(config: ConfigReader, rotary: number, source: RopeSource): RopeSpec {
+export function huggingFaceRope(config: ConfigReader, headSize: number, source: RopeSource): RopeSpec {
   let parameters = config.object("rope_parameters");
   if (parameters && source.layerType !== undefined && parameters.has(source.layerType))
     parameters = parameters.object(source.layerType);
@@ -108,37 +115,20 @@ export function huggingFaceRope(config: ConfigReader, rotary: number, source: Ro
   const old = thetaKey === undefined ? defaultTheta : config.positive(thetaKey, defaultTheta);
   const base = parameters ? parameters.positive("rope_theta", old) : old;
   const scaled = parameters ?? (scalingKey === undefined ? undefined : config.object(scalingKey));
-  scaled?.refuse("partial_rotary_factor", "rotary embedding of a part of each head", 1);
-  const scaling = scaled && ropeScaling(scaled);
+  const rotary = source.partial === undefined ? headSize : turningDims(config, scaled, headSize, source.partial);
+  if (source.partial === undefined)
+    scaled?.refuse("partial_rotary_factor", "rotary embedding of a part of each head", 1);
+  const scaling = scaled && ropeScaling(scaled, config, rotary);
   return scaling ? { rotary, base, scaling } : { rotary, base };
 }
 
-function ropeScaling(parameters: ConfigReader): RopeScaling | undefined {
-  const key = parameters.has("rope_type") ? "rope_type" : "type";
-  const type = parameters.text(key, "default");
-  switch (type) {
-    case "default":
-      return undefined;
-    case "linear":
-      return { type, factor: parameters.positive("factor") };
-    case "llama3": {
-      const scaling: RopeScaling = {
-        type,
-        factor: parameters.positive("factor"),
-        lowFrequencyFactor: parameters.positive("low_freq_factor"),
-        highFrequencyFactor: parameters.positive("high_freq_factor"),
-        originalContext: parameters.count("original_max_position_embeddings", limits.MAX_CONTEXT),
-      };
-      if (scaling.highFrequencyFactor > scaling.lowFrequencyFactor) return scaling;
-      throw new HalfbyteError("ERR_FORMAT", "unusable band of frequencies", {
-        place: parameters.place("high_freq_factor"),
-        expected: `more than low_freq_factor, ${scaling.lowFrequencyFactor}`,
-        got: String(scaling.highFrequencyFactor),
-      });
-    }
-    default:
-      throw parameters.unsupported(key, "this rotary scaling");
-  }
+/** Of each head, those that turn: an even number. */
+function turningDims(config: ConfigReader, scaled: ConfigReader | undefined, headSize: number, absent: number): number {
+  const key = "partial_rotary_factor";
+  const reader = scaled?.has(key) ? scaled : config;
+  const rotary = Math.floor(headSize * reader.positive(key, absent));
+  if (rotary >= 2 && rotary <= headSize && rotary % 2 === 0) return rotary;
+  throw reader.unsupported(key, `${rotary} turning dims of a head of ${headSize}`);
 }
 
 /** `num_hidden_layers`, within bounds. */

@@ -1,7 +1,6 @@
 import type { Architecture } from "./architecture.ts";
 import { decoderGraph } from "./decoder.ts";
 import { huggingFaceDecoder, huggingFaceRope, layerCount, layersOf, slidingLayers } from "./hugging-face-config.ts";
-import { llama } from "./llama.ts";
 
 /** Mistral: Llama with a sliding window in every layer. In GGUF it goes by the name of llama. */
 export const mistral: Architecture = {
@@ -14,7 +13,6 @@ export const mistral: Architecture = {
     const slides = slidingLayers(config, layerCount(config), () => !config.isNull("sliding_window"));
     return { ...shared, layers: layersOf(config, rope, slides), biases: { qkv: false, output: false, mlp: false } };
   },
-  fromGguf: (file) => llama.fromGguf(file),
   graph: decoderGraph,
 };
 

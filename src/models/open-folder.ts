@@ -6,6 +6,7 @@ import { type FloatWeights, safetensorsStore } from "./checkpoint-store.ts";
 import { ConfigReader } from "./config-reader.ts";
 import type { DecoderConfig } from "./decoder-config.ts";
 import { splitFused } from "./fused-tensors.ts";
+import { withContext } from "./long-rope.ts";
 import { Notes } from "./notes.ts";
 import { architectureOfModelType } from "./registry.ts";
 import { huggingFaceNames } from "./tensor-names.ts";
@@ -21,6 +22,7 @@ export async function openFolderModel(
   folder: HuggingFaceFolder,
   floatWeights: FloatWeights,
   sizesOf?: (whole: DecoderConfig) => DecoderConfig,
+  contextLength?: number,
 ): Promise<OpenModel> {
   const place = "config.json";
   const reader = new ConfigReader(place, (key) => (Object.hasOwn(folder.config, key) ? folder.config[key] : undefined));
@@ -31,12 +33,16 @@ export async function openFolderModel(
       remedy: "load the whole model, or the share by loadModel's option shard",
     });
   const whole = architecture.fromHuggingFace(reader);
-  const config = sizesOf ? sizesOf(whole) : whole;
+  const config = withContext(sizesOf ? sizesOf(whole) : whole, contextLength);
   const notes = new Notes();
   const checkpoint = await openCheckpoint(folder, reader, notes);
   const { plain, quantized } = checkpoint;
   const isQuantized = (name: string): boolean => quantized.has(name.replace(/\.weight$/, ""));
-  const names = huggingFaceNames((name) => plain.has(name) || isQuantized(name), config.postNorms);
+  const names = huggingFaceNames(
+    (name) => plain.has(name) || isQuantized(name),
+    config.postNorms,
+    architecture.renamed,
+  );
   if (config.tiedOutput && isQuantized(names.output))
     notes.add("not used: the configuration ties the output to the embedding", names.output);
   const store = safetensorsStore(checkpoint, { floatWeights, normsPlusOne: config.normsPlusOne });

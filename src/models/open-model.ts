@@ -13,6 +13,8 @@ export type { OpenModel } from "./assemble.ts";
 export interface OpenModelOptions {
   /** Float matrices of a safetensors checkpoint; default "keep". */
   readonly floatWeights?: FloatWeights;
+  /** Positions that will be used at most: some models turn heads otherwise where they are few. Default: all they have. */
+  readonly contextLength?: number | undefined;
 }
 
 /**
@@ -28,14 +30,19 @@ export async function openModel(
 ): Promise<OpenModel> {
   if ("metadata" in file) return openGgufModel(file);
   // A GGUF's first token does not wait for the encodings of checkpoints.
-  return (await import("./open-folder.ts")).openFolderModel(file, options.floatWeights ?? "keep");
+  return (await import("./open-folder.ts")).openFolderModel(
+    file,
+    options.floatWeights ?? "keep",
+    undefined,
+    options.contextLength,
+  );
 }
 
 async function openGgufModel(file: GgufFile): Promise<OpenModel> {
   const place = file.sources[0]!.name;
   const name = file.metadata.string("general.architecture");
   const architecture = architectureOfGguf(name, `${place}, general.architecture`);
-  const config = await architecture.fromGguf(ggufModelFile(file, name));
+  const config = await architecture.fromGguf!(ggufModelFile(file, name));
   const store = splitFused(ggufStore(file.tensors, place), ggufNames, config);
   return assemble(architecture, config, ggufNames, store);
 }

@@ -8,6 +8,8 @@ export interface LayerNames {
   readonly v: string;
   /** q, k and v in one, in a file that has them so. */
   readonly qkv: string;
+  /** One output for each head, in a model that gates them. */
+  readonly headGate: string;
   readonly output: string;
   readonly qNorm: string;
   readonly kNorm: string;
@@ -41,6 +43,7 @@ export const ggufNames: DecoderNames = {
       k: of("attn_k"),
       v: of("attn_v"),
       qkv: of("attn_qkv"),
+      headGate: of("attn_gate"),
       output: of("attn_output"),
       qNorm: of("attn_q_norm.weight"),
       kNorm: of("attn_k_norm.weight"),
@@ -60,17 +63,23 @@ const PREFIXES = ["model.", "language_model.model.", "model.language_model."];
 
 /**
  * Names of transformers' decoders. The norm before the feed-forward part is called after attention unless there are
- * norms after the parts too. Throws ERR_MISSING where the checkpoint has no embedding.
+ * norms after the parts too. `renamed` has what a model calls otherwise. Throws ERR_MISSING where the checkpoint has no embedding.
  */
-export function huggingFaceNames(has: (name: string) => boolean, postNorms: boolean): DecoderNames {
-  const prefix = PREFIXES.find((each) => has(`${each}embed_tokens.weight`));
+export function huggingFaceNames(
+  has: (name: string) => boolean,
+  postNorms: boolean,
+  renamed: Readonly<Record<string, string>> = {},
+): DecoderNames {
+  const named = (name: string): string => renamed[name] ?? name;
+  const embedding = `${named("embed_tokens")}.weight`;
+  const prefix = PREFIXES.find((each) => has(`${each}${embedding}`));
   if (prefix === undefined)
     throw new HalfbyteError("ERR_MISSING", "the checkpoint has no embedding", {
       place: "model.embed_tokens.weight",
       remedy: "is it a language model in the layout of transformers?",
     });
   return {
-    embedding: `${prefix}embed_tokens.weight`,
+    embedding: prefix + embedding,
     finalNorm: `${prefix}norm.weight`,
     output: prefix.startsWith("language_model.") ? "language_model.lm_head.weight" : "lm_head.weight",
     layer(l) {
@@ -80,8 +89,9 @@ export function huggingFaceNames(has: (name: string) => boolean, postNorms: bool
         q: of("self_attn.q_proj"),
         k: of("self_attn.k_proj"),
         v: of("self_attn.v_proj"),
-        qkv: of("self_attn.qkv_proj"),
-        output: of("self_attn.o_proj"),
+        qkv: of(named("self_attn.qkv_proj")),
+        headGate: of("self_attn.g_proj"),
+        output: of(named("self_attn.o_proj")),
         qNorm: of("self_attn.q_norm.weight"),
         kNorm: of("self_attn.k_norm.weight"),
         postAttentionNorm: of("post_attention_layernorm.weight"),

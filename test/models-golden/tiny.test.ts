@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { relativeError } from "../../src/evaluate/layer-states.ts";
 import { goldenPath } from "../golden-data.ts";
 import {
   A16_TOLERANCE,
@@ -7,7 +8,8 @@ import {
   expectGoldenWithF16Cache,
   FLOAT_TOLERANCE,
 } from "./check-model.ts";
-import { openFolder, openGgufFile } from "./run-model.ts";
+import { goldenTensors } from "./golden-tensors.ts";
+import { load, openFolder, openGgufFile } from "./run-model.ts";
 
 const FLOAT_MODELS = [
   "llama",
@@ -18,6 +20,13 @@ const FLOAT_MODELS = [
   "qwen3",
   "gemma3",
   "gemma3_scalar",
+  "gemma2",
+  "phi3",
+  "phi3_longrope",
+  "smollm3",
+  "olmo2",
+  "granite",
+  "qwen2_yarn",
 ];
 const TWINS = [
   ...["llama", "qwen3", "gemma3"].flatMap((name) => ["f16", "q8_0", "q4_0"].map((kind) => [name, kind] as const)),
@@ -25,7 +34,7 @@ const TWINS = [
   ["llama_k256", "mixed"] as const,
 ];
 const QUANTIZED = ["cpu_int4", "cpu_int4_embed", "compressed_tensors"];
-const UNKNOWN = ["gemma2", "phi3", "phi3_longrope", "smollm3", "qwen3_moe", "mixtral", "olmo2", "granite", "spark2_5"];
+const UNKNOWN = ["qwen3_moe", "mixtral"];
 
 const here = goldenPath("golden-models", "tiny") !== undefined;
 const title = here ? "tiny models" : "tiny models (skipped: ../shared/golden-models is not here)";
@@ -59,12 +68,33 @@ describe.skipIf(!here)(title, () => {
     });
   });
 
-  it("refuses the yarn scaling of a model it would know", async () => {
-    for (const config of ["config.json", "config.v4.json"])
-      await expect(openFolder(goldenPath("golden-models", "tiny", "qwen2_yarn")!, config)).rejects.toMatchObject({
-        code: "ERR_UNSUPPORTED",
-        message: expect.stringMatching(/rope_type.*rotary scaling.*yarn/),
-      });
+  it("phi3 turns heads by its short factors where the context is short", async () => {
+    const folder = goldenPath("golden-models", "tiny", "phi3_longrope")!;
+    const truth = await goldenTensors(`${folder}/golden.safetensors`);
+    const ids = truth.get("short_input_ids")!.values;
+    const run = async (contextLength: number): Promise<number> => {
+      const model = await openFolder(folder, "config.json", { contextLength });
+      const sequence = await load(model, 32, { activations: "a16", cacheType: "f32", maxRows: 32, maxLogitRows: 32 });
+      return relativeError(await sequence.feed(ids, "all"), truth.get("short_logits")!.values);
+    };
+    expect(await run(32)).toBeLessThan(FLOAT_TOLERANCE);
+    expect(await run(33)).toBeGreaterThan(FLOAT_TOLERANCE);
+  });
+
+  it("spark2_5 gives the float truth's logits and text", async () => {
+    const folder = goldenPath("golden-models", "tiny", "spark2_5")!;
+    await expectGolden(await openFolder(folder), `${folder}/golden.safetensors`, FLOAT_TOLERANCE);
+  });
+
+  it.each(["cpu_int4", "cpu_int4_embed"])("spark2_5 as %s gives the truth's logits and text in A16", async (kind) => {
+    const folder = goldenPath("golden-models", "twins", "spark2_5", kind)!;
+    const model = await openFolder(folder);
+    await expectGolden(model, `${folder}/golden.safetensors`, A16_TOLERANCE);
+    expect(model.weights.unused).toEqual([]);
+    expect(model.notes).toEqual([
+      expect.stringMatching(/^nothing to steer here/),
+      expect.stringMatching(/^floats, though the configuration has it quantised: .*g_proj/),
+    ]);
   });
 
   it.each(["llama", "qwen3", "gemma3"].flatMap((name) => QUANTIZED.map((kind) => [name, kind] as const)))(
