@@ -21,6 +21,9 @@ export interface StackSet {
   opened: StackSet | undefined;
   /** After one byte, by its class. */
   readonly next: (StackSet | undefined)[];
+  /** The set after any character of plain text, and how many can follow. Known once asked; see plain-text.ts. */
+  plainNext: StackSet | "several" | undefined;
+  plainRoom: number | undefined;
 }
 
 /** Sets kept for reuse, about 100 MB at the worst; past it they are forgotten and made anew. */
@@ -176,7 +179,15 @@ export class Recogniser {
     const key = keyOf(entries, accepts);
     let set = this.#sets.get(key);
     if (!set) {
-      set = { id: this.#nextId++, entries, accepts, opened: undefined, next: [] };
+      set = {
+        id: this.#nextId++,
+        entries,
+        accepts,
+        opened: undefined,
+        next: [],
+        plainNext: undefined,
+        plainRoom: undefined,
+      };
       this.#sets.set(key, set);
     }
     return set;

@@ -1,5 +1,6 @@
 import type { ExpressionPool } from "./expression.ts";
 import { grammarError } from "./grammar-error.ts";
+import { NOT_PLAIN, plainRoom } from "./plain-text.ts";
 import type { Recogniser, StackSet } from "./recogniser.ts";
 import { buildTrie, type ConstraintTokenizer, type VocabularyTrie } from "./vocabulary-trie.ts";
 
@@ -164,7 +165,7 @@ export class TokenMasks {
     bits: Uint32Array,
     exits?: { node: number; holes: number[] }[],
   ): void {
-    const { byte, depth, after, idStart, ids } = trie;
+    const { byte, depth, after, plain, idStart, ids } = trie;
     const { classOfByte } = this.#pool;
     const recogniser = this.#recogniser;
     const { dead } = recogniser;
@@ -177,6 +178,12 @@ export class TokenMasks {
       const parent = path[level - 1]!;
       const set = parent.next[byteClass] ?? recogniser.step(parent, byteClass);
       if (set === dead) {
+        at = after[at]!;
+        continue;
+      }
+      const length = plain[at]!;
+      if (length !== NOT_PLAIN && length <= (set.plainRoom ??= plainRoom(recogniser, set, classOfByte))) {
+        for (let i = idStart[at]!; i < idStart[after[at]!]!; i++) allow(bits, ids[i]!);
         at = after[at]!;
         continue;
       }

@@ -1,4 +1,5 @@
 import type { Tokenizer } from "../text/tokenizer.ts";
+import { plainLengths } from "./plain-text.ts";
 
 /** What of a tokenizer constraints need. */
 export type ConstraintTokenizer = Pick<
@@ -14,10 +15,11 @@ export interface VocabularyTrie {
   readonly byte: Uint8Array;
   readonly depth: Uint16Array;
   readonly after: Int32Array;
+  /** How many characters of plain text a node's subtree has; see plain-text.ts. */
+  readonly plain: Uint8Array;
   /** The tokens that end at a node are ids[idStart[node] .. idStart[node + 1]]. */
   readonly idStart: Int32Array;
   readonly ids: Int32Array;
-  readonly maxDepth: number;
 }
 
 /** Longer ones stand for no answer anybody wants, and would make the tree as large as an attacker likes. */
@@ -60,12 +62,14 @@ export function buildTrie(tokenizer: ConstraintTokenizer, min: number, max: numb
   }
   for (const node of path) after[node] = bytes.length;
   idStart.push(tokens.length);
+  const byte = Uint8Array.from(bytes);
+  const depth = Uint16Array.from(depths);
   return {
-    byte: Uint8Array.from(bytes),
-    depth: Uint16Array.from(depths),
+    byte,
+    depth,
     after: Int32Array.from(after),
+    plain: plainLengths(byte, depth),
     idStart: Int32Array.from(idStart),
     ids,
-    maxDepth: depths.reduce((a, b) => Math.max(a, b), 0),
   };
 }
