@@ -22,6 +22,13 @@ export { type ErrorCode, type ErrorDetails, HalfbyteError } from "./errors.ts";
 export type { ExecutorInfo, Rejected } from "./executors/executor.ts";
 export type { MatrixKernel } from "./executors/linear-kernels.ts";
 export type { ByteSource } from "./formats/byte-source.ts";
+export type {
+  CompiledConstraint,
+  ConstraintOptions,
+  ConstraintSpec,
+  ReasoningMarks,
+  TokenConstraint,
+} from "./grammar/token-constraint.ts";
 export type { LoadModelOptions, LoadProgress, ModelInput } from "./load-model.ts";
 export type { ChatOptions, Model, ModelInfo } from "./model.ts";
 export type { Session } from "./session/session.ts";

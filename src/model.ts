@@ -8,6 +8,7 @@ import type { EngineStatistics } from "./engine/statistics.ts";
 import { HalfbyteError } from "./errors.ts";
 import type { ExecutorInfo, PlanRunner, RunnerMemory, WeightSet } from "./executors/executor.ts";
 import { linearKernels, type MatrixKernel } from "./executors/linear-kernels.ts";
+import type { CompiledConstraint, ConstraintOptions, ConstraintSpec } from "./grammar/token-constraint.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { Session } from "./session/session.ts";
 import type { ChatMessage, ChatTemplateInput } from "./text/chat-template.ts";
@@ -114,6 +115,21 @@ export class Model implements AsyncDisposable, DraftModel {
   /** Goes on from a text, as it stands, or from token ids. Throws as `chat` does. */
   complete(prompt: string | ArrayLike<number>, options: GenerateOptions = {}): Generation {
     return this.#generate(this.#promptIds(prompt), options);
+  }
+
+  /**
+   * Compiles a language that answers must be of: JSON by a schema, a regular expression, a grammar. It serves any number
+   * of answers, each with a `start()` of its own as the option `constraint`. Meant for answers that start a text, as those
+   * of `chat` do; docs/structured-output.md has the rest. Throws ERR_GRAMMAR.
+   */
+  async compileConstraint(spec: ConstraintSpec, options: ConstraintOptions = {}): Promise<CompiledConstraint> {
+    const { compileConstraint } = await import("./grammar/compile-constraint.ts");
+    const { vocabularySize } = this.info;
+    return compileConstraint(spec, this.tokenizer, {
+      vocabularySize,
+      dropsFirstSpace: this.tokenizer.stripsLeadingSpace,
+      ...options,
+    });
   }
 
   /** Goes on with an answer as if it had never stopped; `maxTokens` counts anew. Throws as `chat` does. */
