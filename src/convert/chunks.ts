@@ -2,7 +2,7 @@ import type { MatrixSource } from "../weights/matrix-source.ts";
 import type { Matrix } from "../weights/quantized-matrix.ts";
 
 /** Weights in memory at once: they stand there as codes, as what they are read from and as what they become. */
-const CHUNK_WEIGHTS: number = 8 * 1024 * 1024;
+const CHUNK_WEIGHTS: number = 4 * 1024 * 1024;
 /** Words of every encoding hold whole numbers of so many outputs. */
 const UNIT = 16;
 

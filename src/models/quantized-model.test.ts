@@ -229,6 +229,7 @@ const bad: [encoding: string, title: string, code: string, message: RegExp, dama
     },
   ],
   ["awq", "no zeros", "ERR_MISSING", /q_proj.qzeros/, without("qzeros")],
+  ["awq", "no scales", "ERR_MISSING", /q_proj.scales/, without("scales")],
   ["pack-quantized", "no scales", "ERR_MISSING", /q_proj.weight_scale/, without("weight_scale")],
   ["pack-quantized", "no shape", "ERR_MISSING", /q_proj.weight_shape/, without("weight_shape")],
   ["int-quantized", "no scales", "ERR_MISSING", /q_proj.weight_scale/, without("weight_scale")],
@@ -328,6 +329,62 @@ const bad: [encoding: string, title: string, code: string, message: RegExp, dama
       index((k) => Number(k > 32)),
     ),
   ],
+  [
+    "pack-quantized",
+    "a group index out of range",
+    "ERR_FORMAT",
+    /weight_g_idx.*0 to 1.*7 for input 9/,
+    put(
+      "weight_g_idx",
+      index((k) => (k === 9 ? 7 : k >> 5)),
+    ),
+  ],
+  [
+    "pack-quantized",
+    "mixed groups",
+    "ERR_UNSUPPORTED",
+    /weight_g_idx.*different sizes/,
+    put(
+      "weight_g_idx",
+      index((k) => Number(k > 40)),
+    ),
+  ],
+  [
+    "gptq",
+    "groups that do not divide K",
+    "ERR_SHAPE",
+    /groups do not divide.*3 groups of 64/,
+    (w) => {
+      reshape(w, `${Q}.scales`, [3, 64]);
+      reshape(w, `${Q}.qzeros`, [3, 8]);
+    },
+  ],
+  [
+    "awq",
+    "groups that do not divide K",
+    "ERR_SHAPE",
+    /groups do not divide.*3 groups of 64/,
+    (w) => {
+      reshape(w, `${Q}.scales`, [3, 64]);
+      reshape(w, `${Q}.qzeros`, [3, 8]);
+    },
+  ],
+  ["pack-quantized", "groups that do not divide K", "ERR_SHAPE", /groups do not/, shaped("weight_scale", [64, 3])],
+  ["int-quantized", "groups that do not divide K", "ERR_SHAPE", /groups do not/, shaped("weight_scale", [64, 3])],
+  [
+    "pack-quantized",
+    "zero points of other groups",
+    "ERR_SHAPE",
+    /weight_zero_point.*\[8,2\].*\[8,3\]/,
+    put("weight_zero_point", newTensor("I32", [8, 3], new Int32Array(24))),
+  ],
+  [
+    "int-quantized",
+    "zero points of other outputs",
+    "ERR_SHAPE",
+    /weight_zero_point.*\[64,2\].*\[32,2\]/,
+    put("weight_zero_point", newTensor("I8", [32, 2], new Uint8Array(64))),
+  ],
   // Widths, methods and variants.
   ["gptq", "3-bit codes", "ERR_UNSUPPORTED", /"bits".*4 or 8 bits.*3/, configured({ bits: 3 })],
   ["gptq", "2-bit tensors", "ERR_UNSUPPORTED", /q_proj.qweight.*4 or 8 bits.*got 2/, shaped("qzeros", [2, 4])],
@@ -359,6 +416,7 @@ const bad: [encoding: string, title: string, code: string, message: RegExp, dama
   ["cpu_int4", "no method", "ERR_MISSING", /"quant_method"/, configured({ quant_method: null })],
   // Contradictions.
   ["cpu_int4", "tensors of another method", "ERR_FORMAT", /q_proj.*gptq, as.*cpu_int4, by names/, configured(gptq)],
+  ["pack-quantized", "tensors of another method", "ERR_FORMAT", /compressed-tensors, by names/, configured(cpuInt4)],
   ["awq", "tensors of GPTQ's brother", "ERR_FORMAT", /gptq, as.*awq, by names/, configured(gptq)],
   [
     "cpu_int4",

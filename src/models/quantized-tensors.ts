@@ -63,11 +63,12 @@ export function sortTensors(tensors: ReadonlyMap<string, SafetensorsTensor>): So
 
 /** Undefined where the tensor that holds the codes is not among them. */
 function encodingOf(name: string, parts: Partial<Record<string, SafetensorsTensor>>): Encoding | undefined {
-  const { weight, weight_packed, weight_scale, weight_global_scale, qweight, scales } = parts;
+  const { weight, weight_packed, weight_scale, weight_global_scale, qweight, qzeros, scales } = parts;
   if (weight_packed && (weight_global_scale || (weight_scale && /^(F8|U8)/.test(weight_scale.dtype))))
     throw new HalfbyteError("ERR_UNSUPPORTED", "4-bit floats in safetensors cannot be read", { place: shown(name) });
   if (weight_packed) return weight_packed.dtype === "I32" ? "pack-quantized" : "cpu_int4";
-  const outputs = scales?.shape[1];
-  if (qweight) return outputs && qweight.shape[1] === outputs / 8 ? "awq" : "gptq";
+  // AWQ has eight outputs in a word of codes, as both have in a word of zeros.
+  const width = scales ? scales.shape[1]! / 8 : qzeros?.shape[1];
+  if (qweight) return qweight.shape[1] === width ? "awq" : "gptq";
   return weight && "int-quantized";
 }
