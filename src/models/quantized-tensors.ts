@@ -69,6 +69,6 @@ function encodingOf(name: string, parts: Partial<Record<string, SafetensorsTenso
   if (weight_packed) return weight_packed.dtype === "I32" ? "pack-quantized" : "cpu_int4";
   // AWQ has eight outputs in a word of codes, as both have in a word of zeros.
   const width = scales ? scales.shape[1]! / 8 : qzeros?.shape[1];
-  if (qweight) return qweight.shape[1] === width ? "awq" : "gptq";
+  if (qweight) return width && qweight.shape[1] === width ? "awq" : "gptq";
   return weight && "int-quantized";
 }
