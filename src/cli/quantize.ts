@@ -61,6 +61,11 @@ export async function quantize(
     const seconds = (performance.now() - started) / 1000;
     process.stdout.write(options.json ? json(place, output, options, report, seconds) : `${output}\n`);
     if (!options.quiet && !options.json) process.stderr.write(summary(report, seconds));
+  } catch (error) {
+    progress?.clear();
+    if (interrupt.aborted && !options.quiet && (options.method === "gptq" || options.method === "awq"))
+      process.stderr.write("interrupted; the same command goes on where it was\n");
+    throw error;
   } finally {
     progress?.clear();
     await file.close();
