@@ -15,14 +15,14 @@ const KEPT_DEPTH = 4;
 const MAX_KEPT_BYTES = 32 << 20;
 
 /** The vocabulary as trees, made once for each tokenizer. */
-export interface VocabularyTries {
+interface VocabularyTries {
   readonly short: VocabularyTrie;
   readonly long: VocabularyTrie;
 }
 
 const tries = new WeakMap<ConstraintTokenizer, VocabularyTries>();
 
-export function triesOf(tokenizer: ConstraintTokenizer): VocabularyTries {
+function triesOf(tokenizer: ConstraintTokenizer): VocabularyTries {
   let known = tries.get(tokenizer);
   if (!known) {
     known = {
