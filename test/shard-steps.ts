@@ -92,6 +92,23 @@ class Rank {
           op.out,
           of(op.gate).map((row, m) => row.map((g, n) => activation(op.kind, g) * of(op.up)[m]![n]!)),
         );
+      case "scale": {
+        const { multiplier, softCap } = op;
+        for (const row of of(op.value))
+          row.forEach((x, n) => {
+            row[n] = softCap ? softCap * Math.tanh((x * multiplier) / softCap) : x * multiplier;
+          });
+        return;
+      }
+      case "headGate":
+        return set(
+          op.out,
+          of(op.input).map((row, m) => {
+            const gate = of(op.gate)[m]!;
+            const size = row.length / gate.length;
+            return row.map((x, n) => x / (1 + Math.exp(-gate[Math.floor(n / size)]!)));
+          }),
+        );
       case "add":
         return set(
           op.out,
@@ -157,5 +174,13 @@ function attend(q: Rows, k: Rows, v: Rows, { heads, kvHeads, headSize, scale, wi
 function activation(kind: string, x: number): number {
   if (kind === "silu") return x / (1 + Math.exp(-x));
   if (kind === "gelu-tanh") return 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
-  throw new Error(`the test has no ${kind}`);
+  return (x / 2) * (1 + erf(x / Math.SQRT2));
+}
+
+/** By its series, which converges everywhere: Σ (−1)ⁿ x^(2n+1) / (n! (2n+1)). */
+function erf(x: number): number {
+  if (Math.abs(x) > 4) return Math.sign(x);
+  let sum = 0;
+  for (let n = 0, term = x; Math.abs(term) > 1e-18; n++, term *= (-x * x) / n) sum += term / (2 * n + 1);
+  return (2 / Math.sqrt(Math.PI)) * sum;
 }

@@ -43,9 +43,26 @@ describe("the ranks of a model that add up their parts", () => {
   const tiny = goldenPath("golden-models", "tiny");
   const title = tiny ? "all golden models" : "all golden models (skipped: ../shared/golden-models is not here)";
   describe.skipIf(!tiny)(title, () => {
-    const models = ["llama_bias_linear", "mistral_swa", "qwen2", "qwen3", "gemma3_scalar"];
+    const models = [
+      "llama_bias_linear",
+      "mistral_swa",
+      "qwen2",
+      "gemma3_scalar",
+      "gemma2",
+      "granite",
+      "phi3",
+      "smollm3",
+      "spark2_5",
+    ];
     it.each(models.flatMap((name) => [2, 3].map((of) => [name, of] as const)))("%s, %i ranks", async (name, of) => {
       await expectGoldenLogits(join(tiny!, name), join(tiny!, name, "golden.safetensors"), of);
+    });
+
+    it("olmo2 is refused: its norms go over numbers of all ranks", async () => {
+      await expect(loadModel(join(tiny!, "olmo2"), { shard: { rank: 0, of: 2 } })).rejects.toMatchObject({
+        code: "ERR_UNSUPPORTED",
+        message: expect.stringMatching(/k_norm.*a norm over numbers that stand in different ranks/),
+      });
     });
 
     const twins = ["cpu_int4", "cpu_int4_embed", "compressed_tensors"];

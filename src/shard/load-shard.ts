@@ -3,13 +3,13 @@ import type { GgufFile } from "../formats/gguf/open-gguf.ts";
 import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
 import type { LoadModelOptions, ModelInput } from "../load-model.ts";
 import { openFolderModel, SHARD_KEY } from "../models/open-folder.ts";
-import { openModel } from "../models/open-model.ts";
+import { type OpenModelOptions, openModel } from "../models/open-model.ts";
 import { checkRank, type ShardOptions } from "./cuts.ts";
 import { MANIFEST_FILE, readManifest } from "./manifest.ts";
 import { type ModelShard, modelShard, rankConfig } from "./model-shard.ts";
 
 export interface LoadShardOptions
-  extends Pick<LoadModelOptions, "floatWeights" | "signal" | "onProgress" | "environment"> {
+  extends Pick<LoadModelOptions, "floatWeights" | "contextLength" | "signal" | "onProgress" | "environment"> {
   /** Which of the ranks that share the model. */
   readonly shard: ShardOptions;
 }
@@ -33,14 +33,14 @@ export async function loadGgufShard(
 /** Takes a rank's share of a file, or of a folder that has that share alone. Closes the file if it throws. */
 export async function shardOfFile(
   file: GgufFile | HuggingFaceFolder,
-  { shard, floatWeights = "keep" }: LoadShardOptions,
+  { shard, floatWeights = "keep", contextLength }: LoadShardOptions,
 ): Promise<LoadedShard> {
   try {
     checkRank(shard);
     const isShare = "config" in file && Object.hasOwn(file.config, SHARD_KEY);
     const loaded = isShare
-      ? await writtenShard(file, shard, floatWeights)
-      : modelShard(await openModel(file, { floatWeights }), shard);
+      ? await writtenShard(file, shard, { floatWeights, contextLength })
+      : modelShard(await openModel(file, { floatWeights, contextLength }), shard);
     const close = (): Promise<void> => file.close();
     return { ...loaded, close, [Symbol.asyncDispose]: close };
   } catch (error) {
@@ -52,7 +52,7 @@ export async function shardOfFile(
 async function writtenShard(
   folder: HuggingFaceFolder,
   { rank, of }: ShardOptions,
-  floatWeights: NonNullable<LoadModelOptions["floatWeights"]>,
+  { floatWeights, contextLength }: Required<Pick<OpenModelOptions, "floatWeights">> & OpenModelOptions,
 ): Promise<ModelShard> {
   const { share, tensors } = readManifest(await folder.json(MANIFEST_FILE));
   if (share.rank !== rank || share.of !== of)
@@ -62,7 +62,12 @@ async function writtenShard(
       got: `rank ${share.rank} of ${share.of}`,
     });
   let whole: ModelShard["config"] | undefined;
-  const model = await openFolderModel(folder, floatWeights, (config) => rankConfig((whole = config), share));
+  const model = await openFolderModel(
+    folder,
+    floatWeights,
+    (config) => rankConfig((whole = config), share),
+    contextLength,
+  );
   // Throws where the tensors do not have the sizes that the manifest says.
   model.compile();
   const { weights } = model;

@@ -80,6 +80,7 @@ export function modelShard(model: OpenModel, shard: ShardOptions): ModelShard {
   const ranges: Record<Axis, Range> = {
     query: timesHeadSize(share.heads, config.headSize),
     key: timesHeadSize(share.kvHeads, config.headSize),
+    head: share.heads,
     inner: share.inner,
     vocabulary: share.vocabulary,
   };

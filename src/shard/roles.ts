@@ -2,7 +2,7 @@ import { HalfbyteError } from "../errors.ts";
 import type { Graph, GraphOp, Value } from "../plan/graph.ts";
 
 /** What ranks divide among themselves. */
-export type Axis = "query" | "key" | "inner" | "vocabulary";
+export type Axis = "query" | "key" | "head" | "inner" | "vocabulary";
 
 /** How the ranks of a model share one of its matrices. */
 export interface MatrixRole {
@@ -48,6 +48,7 @@ function valueAxes(graph: Graph): ReadonlyMap<Value, Axis> {
   if (graph.output) axes.set(graph.output, "vocabulary");
   for (const op of graph.ops) {
     if (op.op === "attention") axes.set(op.out, "query").set(op.q, "query").set(op.k, "key").set(op.v, "key");
+    if (op.op === "headGate") axes.set(op.gate, "head").set(op.input, "query").set(op.out, "query");
     if (op.op === "gate") axes.set(op.out, "inner").set(op.gate, "inner").set(op.up, "inner");
   }
   const headSize = graph.ops.find((op) => op.op === "attention")?.shape.headSize;
