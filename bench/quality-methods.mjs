@@ -1,4 +1,4 @@
-// What each way to 4 bits loses: `npm run quality:methods -- [--work DIR] [--methods rtn,search,…] [--tokens N] [SUBJECT …]`
+// What each way to 4 bits loses: `npm run quality:methods -- [--work DIR] [--methods rtn,…] [--groups 64,…] [--tokens N] [SUBJECT …]`
 //
 // Each subject is a model taken as floats, the reference; `halfbyte quantize` makes 4-bit models of it by each method and
 // group size, llama.cpp's own quantiser makes others (out of npm's node-llama-cpp, in bench/rivals; needs python3), and all
@@ -42,6 +42,13 @@ const SUBJECTS = [
     variable: "HALFBYTE_TEST_GEMMA",
     groups: [32, 64, 128],
   },
+  {
+    name: "tiny-llama",
+    title: "A tiny llama of random bf16 weights",
+    // Beside the project, where it is there.
+    folder: "../../shared/golden-models/tiny/llama",
+    groups: [32],
+  },
 ];
 const LLAMA_TYPES = ["q4_0", "q4_1", "q4_k_s", "q4_k_m"];
 /** Q4_K of all matrices, its blocks over the ends of rows; the file has floats, so its bits are said here. */
@@ -52,6 +59,7 @@ const { values: flags, positionals } = parseArgs({
   options: {
     work: { type: "string", default: join(tmpdir(), "halfbyte-quality-methods") },
     methods: { type: "string", default: "rtn,search,awq,gptq" },
+    groups: { type: "string" },
     libraries: { type: "string" },
     tokens: { type: "string" },
     json: { type: "string" },
@@ -68,19 +76,29 @@ if (!libraries) console.log("no llama.cpp: npm ci --prefix bench/rivals fetches 
 const report = [];
 for (const subject of SUBJECTS) {
   if (positionals.length > 0 && !positionals.includes(subject.name)) continue;
-  const given = process.env[subject.variable];
-  const original = given && given !== "fetch" ? given : await resolveModel(subject.alias);
-  if (original === undefined) console.log(`${subject.title}: not in the cache (halfbyte pull ${subject.alias})`);
+  const original = await originalOf(subject);
+  if (original === undefined) console.log(`${subject.title}: not on this machine`);
   else report.push(await measureSubject(subject, original));
 }
 if (flags.json)
   await writeFile(flags.json, `${JSON.stringify({ machine: cpus()[0].model, subjects: report }, undefined, 1)}\n`);
 
+async function originalOf({ variable, alias, folder }) {
+  if (folder)
+    return stat(here(folder)).then(
+      () => here(folder),
+      () => undefined,
+    );
+  const given = process.env[variable];
+  return given && given !== "fetch" ? given : resolveModel(alias);
+}
+
 async function measureSubject(subject, original) {
   const folder = join(flags.work, subject.name);
   await mkdir(folder, { recursive: true });
   const reference = await referenceOf(subject, original, folder);
-  const variants = [...ours(subject, reference, folder), ...(libraries ? await llamaVariants(reference, folder) : [])];
+  const rivals = libraries && !subject.folder ? llamaVariants(reference, folder) : [];
+  const variants = [...ours(subject, reference, folder), ...rivals];
   const made = [];
   for (const variant of variants) {
     try {
@@ -125,8 +143,8 @@ async function once(path, make) {
   return true;
 }
 
-async function referenceOf({ offGrid }, original, folder) {
-  if (!libraries) {
+async function referenceOf({ offGrid, folder: isFolder }, original, folder) {
+  if (!libraries || isFolder) {
     if (offGrid) throw new Error("floats to take off the grid are made by llama.cpp");
     return original;
   }
@@ -139,8 +157,9 @@ async function referenceOf({ offGrid }, original, folder) {
 }
 
 function ours({ groups }, reference, folder) {
+  const wanted = flags.groups?.split(",").map(Number) ?? groups;
   return flags.methods.split(",").flatMap((method) =>
-    groups.map((group) => ({
+    wanted.map((group) => ({
       label: `${method} ${group}`,
       series: method,
       path: join(folder, `${method}-${group}`),
@@ -153,7 +172,7 @@ function ours({ groups }, reference, folder) {
   );
 }
 
-async function llamaVariants(reference, folder) {
+function llamaVariants(reference, folder) {
   const types = LLAMA_TYPES.map((type) => ({
     label: `llama.cpp ${type.toUpperCase()}`,
     series: "llama.cpp",
