@@ -21,7 +21,7 @@ export interface Embedding {
  * The mean over a text's tokens of their last hidden states, after the last norm. The sum goes in order of position in
  * f64 and is rounded once, so that it does not depend on where the text was cut.
  */
-export class EmbeddingWork implements Work {
+class EmbeddingWork implements Work {
   readonly prompt: Int32Array;
   readonly user: string;
   readonly deadline: number;
