@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { goldenPath } from "../../test/golden-data.ts";
 import { MemoryFolder, MemorySink } from "../../test/memory-output.ts";
 import { firstDifference, type ModelFile, modelWeightsOf } from "../../test/model-weights.ts";
 import { openFiles } from "../../test/quantized-folder.ts";
@@ -78,6 +79,29 @@ describe.each(["llama-q4_0.gguf", "gemma3-q4_0.gguf"])("%s", (name) => {
     // Half a unit in the last place of f16, and for an 8-bit embedding in 4 bits half a step of 15.
     for (const [tensor, values] of exact)
       expect(Math.sqrt(relativeError(values, rounded.get(tensor)!)), tensor).toBeLessThan(bound);
+  });
+});
+
+const k256 = goldenPath("golden-models", "twins", "llama_k256", "gguf");
+describe.skipIf(!k256)(`K-quants${k256 ? "" : " (skipped: golden models are not beside the project)"}`, () => {
+  it.each(["mixed", "q4_k_m"])("of %s keep every weight as floats, and as the same file", async (name) => {
+    const bytes = await readFile(`${k256}/llama_k256-${name}.gguf`);
+    const file = await openGguf(memorySource(bytes, name));
+    await expectSameWeights(file, await convert(file, "f32"));
+    const again = await planConversion(file, conversionTarget("gguf"));
+    const sink = new MemorySink();
+    if (again.format === "gguf") await again.write(sink);
+    expect(Buffer.compare(sink.bytes, bytes)).toBe(0);
+  });
+
+  it("of Q4_K are written as Q4_K, where all of a file can be", async () => {
+    const file = await openGguf(memorySource(await readFile(`${k256}/llama_k256-q4_k_m.gguf`)));
+    await expect(convert(file, "gguf:q4_k")).rejects.toThrow(
+      /^(token_embd|blk\.\d+\.(attn_v|ffn_down))\.weight: Q4_K cannot/,
+    );
+    await expect(convert(file, "compressed-tensors")).rejects.toThrow(
+      /^blk\.0\.attn_q\.weight: compressed-tensors cannot/,
+    );
   });
 });
 

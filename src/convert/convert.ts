@@ -34,7 +34,7 @@ export type Conversion = {
   | { readonly format: "gguf"; write(sink: ByteSink, options?: WriteOptions): Promise<void> }
 );
 
-export const CONVERSION_TARGETS: readonly string[] = [
+const CONVERSION_TARGETS: readonly string[] = [
   ...FOLDER_ENCODINGS,
   "f16",
   "bf16",
@@ -43,7 +43,7 @@ export const CONVERSION_TARGETS: readonly string[] = [
   ...GGUF_ENCODINGS.map((encoding) => `gguf:${encoding.toLowerCase()}`),
 ];
 
-/** Throws ERR_ARGUMENT for a name that is not among `CONVERSION_TARGETS`. */
+/** What `--to` names. Throws ERR_ARGUMENT for a name that is none, with the list. */
 export function conversionTarget(name: string): ConversionTarget {
   const [format, type] = name.toLowerCase().split(":");
   const folder = [...FOLDER_ENCODINGS, ...(["f16", "bf16", "f32"] satisfies FloatType[])].find((each) => each === name);

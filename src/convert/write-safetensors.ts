@@ -51,10 +51,7 @@ export async function writeSafetensors(
 
 /** A file of JSON as transformers lays it out. */
 export async function writeJson(folder: OutputFolder, fileName: string, value: unknown): Promise<void> {
-  await writeText(folder, fileName, `${JSON.stringify(value, undefined, 2)}\n`);
-}
-
-export async function writeText(folder: OutputFolder, fileName: string, text: string): Promise<void> {
+  const text = `${JSON.stringify(value, undefined, 2)}\n`;
   await (await folder.file(fileName)).write(0, new TextEncoder().encode(text));
 }
 
