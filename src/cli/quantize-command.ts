@@ -17,7 +17,17 @@ export function addQuantizeCommand(program: Command, interrupt: AbortSignal): vo
     .argument("<out>", "a folder to make, or a file that ends in .gguf")
     .addOption(
       new Option("--to <encoding>", "how the weights are written")
-        .choices(["cpu_int4", "gptq", "gptq_v2", "awq", "compressed-tensors", "gguf:q4_0", "gguf:q4_1", "gguf:q8_0"])
+        .choices([
+          "cpu_int4",
+          "gptq",
+          "gptq_v2",
+          "awq",
+          "compressed-tensors",
+          "gguf:q4_0",
+          "gguf:q4_1",
+          "gguf:q4_k",
+          "gguf:q8_0",
+        ])
         .default("cpu_int4"),
     )
     .addOption(

@@ -20,6 +20,8 @@ export interface Grid {
   readonly zero: number;
   /** How scales and offsets are stored. Codes follow the stored ones, but for cpu_int4's rounding to nearest. */
   readonly scaleType: FloatType;
+  /** Scales and offsets have 6 bits under two f16 for so many inputs (Q4_K). */
+  readonly superSize?: number;
 }
 
 /** Parameters of one group, all f32. */

@@ -1,6 +1,6 @@
 import type { GroupValues, QuantizedMatrix } from "../weights/quantized-matrix.ts";
 
-/** Parts of a matrix, row after row, as one; they are alike but for their rows, and have no two-level values. */
+/** Parts of a matrix, row after row, as one; they are alike but for their rows. */
 export function joinRows(parts: readonly QuantizedMatrix[]): QuantizedMatrix {
   const [first] = parts;
   if (parts.length === 1) return first!;
@@ -16,6 +16,12 @@ export function joinRows(parts: readonly QuantizedMatrix[]): QuantizedMatrix {
 }
 
 function joinedValues(parts: readonly GroupValues[]): GroupValues {
+  const [first] = parts;
+  if ("superSize" in first!) {
+    const all = parts as readonly (typeof first)[];
+    const codes = joined(all.map((part) => part.codes));
+    return { ...first, codes, superValues: joined(all.map(({ superValues }) => superValues)) };
+  }
   const flat = parts as readonly Extract<GroupValues, { kind: "f32" }>[];
   return { kind: flat[0]!.kind, values: joined(flat.map(({ values }) => values)) };
 }

@@ -43,13 +43,11 @@ export class KeptMatrices {
   async get(name: string, N: number, K: number, grid: Grid): Promise<MatrixSource | undefined> {
     const path = this.#path(name);
     const size = (await stat(path).catch(() => undefined))?.size;
-    const sizes = partSizes(K, grid);
-    if (size !== N * (sizes.codes + sizes.scales + sizes.seconds)) return undefined;
+    const sizes = rowParts(K, grid);
+    if (size !== N * sizes.reduce((sum, bytes) => sum + bytes, 0)) return undefined;
     const source = await openFileSource(path);
     this.#sources.push(source);
     const like = emptyMatrix(K, grid);
-    const part = (before: number, bytes: number, first: number, count: number): Promise<Uint8Array<ArrayBuffer>> =>
-      readBytes(source, N * before + first * bytes, count * bytes);
     return {
       name,
       N,
@@ -57,17 +55,13 @@ export class KeptMatrices {
       rowBytes: (K * grid.bits) / 8,
       like,
       async readRows(first, count) {
-        const codes = await part(0, sizes.codes, first, count);
-        const scales = await part(sizes.codes, sizes.scales, first, count);
-        const seconds = await part(sizes.codes + sizes.scales, sizes.seconds, first, count);
-        return {
-          ...like,
-          N: count,
-          codes,
-          scale: valuesOf(grid, scales),
-          ...(grid.kind === "zero-point" && { zero: seconds }),
-          ...(grid.kind === "offset" && { offset: valuesOf(grid, seconds) }),
-        };
+        const parts: Uint8Array<ArrayBuffer>[] = [];
+        let before = 0;
+        for (const bytes of sizes) {
+          parts.push(await readBytes(source, N * before + first * bytes, count * bytes));
+          before += bytes;
+        }
+        return fromParts(like, count, parts);
       },
     };
   }
@@ -91,9 +85,8 @@ export class KeptMatrices {
   }
 
   /** Takes a matrix; it is there when all of it is. */
-  async put(name: string, { codes, scale, zero, offset }: QuantizedMatrix): Promise<void> {
-    const zeros = typeof zero === "number" ? [] : [zero];
-    await this.#write(this.#path(name), [codes, bytesOf(scale), ...zeros, ...(offset ? [bytesOf(offset)] : [])]);
+  async put(name: string, matrix: QuantizedMatrix): Promise<void> {
+    await this.#write(this.#path(name), partsOf(matrix));
   }
 
   async #write(path: string, parts: readonly Uint8Array[]): Promise<void> {
@@ -126,23 +119,32 @@ export class KeptMatrices {
   }
 }
 
-function partSizes(
-  K: number,
-  { kind, groupSize, scaleType }: Grid,
-): { codes: number; scales: number; seconds: number } {
+/** Bytes of one row of each part: codes, scales, then zeros or offsets; two-level values are two parts. */
+function rowParts(K: number, { kind, groupSize, scaleType, superSize }: Grid): number[] {
   const groups = K / groupSize;
-  const scales = groups * (scaleType === "f32" ? 4 : 2);
-  return { codes: K, scales, seconds: kind === "symmetric" ? 0 : kind === "offset" ? scales : groups };
+  const values = superSize === undefined ? [groups * (scaleType === "f32" ? 4 : 2)] : [groups, (K / superSize) * 2];
+  return [K, ...values, ...(kind === "zero-point" ? [groups] : kind === "offset" ? values : [])];
 }
 
-function valuesOf({ scaleType }: Grid, bytes: Uint8Array<ArrayBuffer>): GroupValues {
-  return scaleType === "f32"
-    ? { kind: "f32", values: new Float32Array(bytes.buffer) }
-    : { kind: scaleType, values: new Uint16Array(bytes.buffer) };
+function partsOf({ codes, scale, zero, offset }: QuantizedMatrix): Uint8Array[] {
+  const values = (all: GroupValues): Uint8Array[] =>
+    "superSize" in all ? [all.codes, bytesOf(all.superValues)] : [bytesOf(all.values)];
+  return [codes, ...values(scale), ...(typeof zero === "number" ? [] : [zero]), ...(offset ? values(offset) : [])];
 }
 
-function bytesOf(values: GroupValues): Uint8Array {
-  if ("superSize" in values) throw new RangeError("two-level values are not kept");
-  const { buffer, byteOffset, byteLength } = values.values;
+function fromParts(like: QuantizedMatrix, N: number, parts: Uint8Array<ArrayBuffer>[]): QuantizedMatrix {
+  const next = (): Uint8Array<ArrayBuffer> => parts.shift()!;
+  const values = (all: GroupValues): GroupValues => {
+    if ("superSize" in all) return { ...all, codes: next(), superValues: new Uint16Array(next().buffer) };
+    if (all.kind === "f32") return { kind: "f32", values: new Float32Array(next().buffer) };
+    return { kind: all.kind, values: new Uint16Array(next().buffer) };
+  };
+  const codes = next();
+  const scale = values(like.scale);
+  const zero = typeof like.zero === "number" ? like.zero : next();
+  return { ...like, N, codes, scale, zero, ...(like.offset && { offset: values(like.offset) }) };
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Uint16Array | Float32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }

@@ -21,6 +21,7 @@ export type QuantizedEncoding =
   | "compressed-tensors"
   | "gguf:q4_0"
   | "gguf:q4_1"
+  | "gguf:q4_k"
   | "gguf:q8_0";
 
 export interface QuantizeOptions {
@@ -48,13 +49,14 @@ export interface QuantizeOptions {
 interface EncodingRules {
   readonly bits: readonly (4 | 8)[];
   readonly group?: number;
-  readonly grid: (bits: 4 | 8, symmetric: boolean) => Omit<Grid, "groupSize" | "bits">;
+  readonly grid: (bits: 4 | 8, symmetric: boolean, K: number) => Omit<Grid, "groupSize" | "bits">;
   /** Undefined where both can be. */
   readonly symmetric?: boolean;
   /** Types of ggml blocks by bits. */
   readonly blocks?: Readonly<Record<number, string>>;
 }
 
+const SUPER_BLOCK = 256;
 const middle = (bits: number): number => 2 ** (bits - 1);
 const whole =
   (scaleType: "f16" | "bf16"): EncodingRules["grid"] =>
@@ -72,8 +74,20 @@ const RULES: Record<QuantizedEncoding, EncodingRules> = {
     bits: [4, 8],
     group: 32,
     symmetric: false,
-    grid: (bits) => (bits === 8 ? whole("f16")(8, true) : { kind: "offset", zero: 0, scaleType: "f16" }),
+    grid: (bits, _, K) => (bits === 8 ? whole("f16")(8, true, K) : { kind: "offset", zero: 0, scaleType: "f16" }),
     blocks: { 4: "Q4_1", 8: "Q8_0" },
+  },
+  // As q4_1 where super-blocks do not divide the inputs.
+  "gguf:q4_k": {
+    bits: [4, 8],
+    group: 32,
+    symmetric: false,
+    grid: (bits, _, K) => {
+      if (bits === 8) return whole("f16")(8, true, K);
+      if (K % SUPER_BLOCK !== 0) return { kind: "offset", zero: 0, scaleType: "f16" };
+      return { kind: "offset", zero: 0, scaleType: "f32", superSize: SUPER_BLOCK };
+    },
+    blocks: { 4: "Q4_K", 8: "Q8_0" },
   },
   "gguf:q8_0": { bits: [8], group: 32, symmetric: true, grid: whole("f16"), blocks: { 8: "Q8_0" } },
 };
@@ -123,6 +137,8 @@ export class QuantizationChoices {
       throw refusal("group size", "−1 or a multiple of 16", groupSize);
     if (rules.symmetric !== undefined && this.symmetric !== rules.symmetric)
       throw refusal("symmetric", `${rules.symmetric}: ${this.encoding} has nothing else`, this.symmetric);
+    if (this.encoding === "gguf:q4_k" && this.method === "rtn")
+      throw refusal("method", "search, awq or gptq: Q4_K has no plain rounding", this.method);
     if (!(this.damping > 0 && this.damping <= 1)) throw refusal("damping", "above 0, at most 1", this.damping);
     if (this.#eightBits.length > 0 || this.embedding === 8) oneOf("bits", 8, rules.bits);
     if (this.embedding === 4) oneOf("bits", 4, rules.bits);
@@ -142,10 +158,11 @@ export class QuantizationChoices {
         place: name,
         remedy: "take another group size, or keep this matrix as it is",
       });
-    const grid = { ...this.#rules.grid(bits, this.symmetric), bits, groupSize };
+    const grid = { ...this.#rules.grid(bits, this.symmetric, K), bits, groupSize };
     // Embeddings have no inputs to be fitted to.
     const method = outer && this.method !== "rtn" ? "search" : this.method;
-    return { grid, blocks: this.#rules.blocks?.[bits], method };
+    const blocks = this.#rules.blocks?.[bits];
+    return { grid, blocks: blocks === "Q4_K" && grid.superSize === undefined ? "Q4_1" : blocks, method };
   }
 
   /** All that the result follows from, but for the weights and the text. */

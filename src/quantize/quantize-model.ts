@@ -86,7 +86,7 @@ export async function quantizeModel(
 }
 
 function targetOf({ encoding }: QuantizationChoices): ConversionTarget {
-  if (encoding === "gguf:q4_0" || encoding === "gguf:q4_1" || encoding === "gguf:q8_0")
+  if (encoding === "gguf:q4_0" || encoding === "gguf:q4_1" || encoding === "gguf:q4_k" || encoding === "gguf:q8_0")
     return { format: "gguf", encoding: undefined };
   return { format: "folder", encoding };
 }

@@ -1,6 +1,6 @@
 import type { VouchedSource } from "../convert/folder-form.ts";
 import type { MatrixSource } from "../weights/matrix-source.ts";
-import type { Matrix, QuantizedMatrix } from "../weights/quantized-matrix.ts";
+import type { GroupValues, Matrix, QuantizedMatrix } from "../weights/quantized-matrix.ts";
 import { matrixRowToFloat } from "../weights/unpack.ts";
 import type { Grid } from "./grid.ts";
 import type { KernelPool } from "./kernels/kernel-pool.ts";
@@ -35,11 +35,13 @@ export function vouched(source: MatrixSource, { grid, blocks }: MatrixChoice): V
 }
 
 /** A matrix on that grid with no rows. */
-export function emptyMatrix(K: number, { kind, bits, groupSize, zero, scaleType }: Grid): QuantizedMatrix {
-  const none =
-    scaleType === "f32"
-      ? ({ kind: "f32", values: new Float32Array(0) } as const)
-      : { kind: scaleType, values: new Uint16Array(0) };
+export function emptyMatrix(K: number, { kind, bits, groupSize, zero, scaleType, superSize }: Grid): QuantizedMatrix {
+  const none: GroupValues =
+    superSize !== undefined
+      ? { kind: "two-level-u8", codes: new Uint8Array(0), superValues: new Uint16Array(0), superSize }
+      : scaleType === "f32"
+        ? { kind: "f32", values: new Float32Array(0) }
+        : { kind: scaleType, values: new Uint16Array(0) };
   return {
     kind: "quantized",
     N: 0,

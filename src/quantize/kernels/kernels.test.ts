@@ -1,10 +1,13 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { goldenCases } from "../../../test/encodings.ts";
+import { goldenCases, weightsOf } from "../../../test/encodings.ts";
 import { goldenPath } from "../../../test/golden-data.ts";
 import { Random } from "../../../test/random-plan.ts";
 import { bf16ToF32 } from "../../arithmetic/half.ts";
+import { typeNamed } from "../../convert/ggml-form.ts";
 import { encodeCpuInt4 } from "../../formats/encodings/cpu-int4.ts";
+import { decodeToFloat } from "../../formats/ggml/decode.ts";
+import { encodeBlocks } from "../../formats/ggml/encode.ts";
 import type { QuantizedMatrix } from "../../weights/quantized-matrix.ts";
 import { groupValue } from "../../weights/unpack.ts";
 import { codeOf, type Grid, type GridKind } from "../grid.ts";
@@ -193,3 +196,27 @@ describe("kernels of the Hessian", () => {
     expect(await pool.run([[["cholesky", A, size, stride]]])).toEqual([0]);
   });
 });
+
+describe("Q4_K", () => {
+  const inputs = 512;
+  const each = grid("offset", 32, { zero: 0, scaleType: "f32", superSize: 256 });
+
+  it("holds what is made for it, and comes near the weights", async () => {
+    const weights = randomWeights(9, N, inputs);
+    const matrix = await searchMatrix(pool, rowsOf(weights, inputs), each, pool.put(new Float32Array(inputs).fill(1)));
+    const read = new Float32Array(weights.length);
+    decodeToFloat(typeNamed("Q4_K"), encodeBlocks("Q4_K", matrix, "w"), read);
+    expect(read).toEqual(weightsOf(matrix));
+    const one = await searchMatrix(
+      pool,
+      rowsOf(weights, inputs),
+      grid("offset", 32, { zero: 0, scaleType: "f32" }),
+      pool.put(new Float32Array(inputs).fill(1)),
+    );
+    const error = (values: Float32Array): number => values.reduce((sum, w, i) => sum + (w - weights[i]!) ** 2, 0);
+    expect(error(read)).toBeLessThan(SIX_BITS * error(weightsOf(one)));
+  });
+});
+
+/** Scales of 6 bits in place of f32 cost a little, and minima above 0 are not to be had. */
+const SIX_BITS = 1.25;

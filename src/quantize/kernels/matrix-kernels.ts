@@ -1,6 +1,7 @@
 import { f32ToBf16, f32ToF16 } from "../../arithmetic/half.ts";
 import type { FloatType, GroupValues, QuantizedMatrix } from "../../weights/quantized-matrix.ts";
 import type { Grid, GridKind } from "../grid.ts";
+import { TwoLevelValues } from "../two-level.ts";
 import type { KernelJob, KernelPool } from "./kernel-pool.ts";
 
 const KINDS: Record<GridKind, number> = { symmetric: 0, "zero-point": 1, offset: 2 };
@@ -88,24 +89,34 @@ export async function searchMatrix(
   }));
   const kind = KINDS[grid.kind];
   const largest = 2 ** grid.bits - 1;
+  const twoLevel = grid.superSize === undefined ? undefined : new TwoLevelValues(N, K, groupSize, grid.superSize);
   for (let first = 0; first < N; first += slots * PANEL) {
     const used = rooms.slice(0, Math.ceil((N - first) / PANEL));
     const count = (slot: number): number => Math.min(PANEL, N - first - slot * PANEL);
-    const jobs = used.map((room, slot): KernelJob => {
+    const search: KernelJob[] = [];
+    const code = used.map((room, slot): KernelJob => {
       const { panel, lost, codePanel } = room;
       const values = [kind, largest, grid.zero];
       const parameters = [room.scales, room.seconds];
       const from = rows.at + (first + slot * PANEL) * K * 4;
-      return [
+      search.push([
         ["panelOfRows", from, count(slot), K, panel],
         ["searchPanel", panel, importance, K, groupSize, ...values, TYPES[grid.scaleType], ...parameters],
+      ]);
+      return [
         gptq
           ? ["gptqPanel", panel, gptq.factor, gptq.order, K, groupSize, ...values, ...parameters, lost, codePanel]
           : ["codePanel", panel, K, groupSize, ...values, ...parameters, codePanel],
         ["rowsOfCodes", codePanel, count(slot), K, room.codes],
       ];
     });
-    await pool.run(jobs);
+    if (twoLevel) {
+      await pool.run(search);
+      used.forEach((room, slot) => {
+        for (let c = 0; c < count(slot); c++) roundColumn(pool, room, groups, c, first + slot * PANEL + c, twoLevel);
+      });
+      await pool.run(code);
+    } else await pool.run(search.map((job, slot) => [...job, ...code[slot]!]));
     used.forEach((room, slot) => {
       const n = first + slot * PANEL;
       codes.set(pool.bytes(room.codes, count(slot) * K), n * K);
@@ -114,7 +125,26 @@ export async function searchMatrix(
     });
   }
   pool.release(mark);
-  return quantizedMatrix(N, K, grid, codes, scales, seconds);
+  const matrix = quantizedMatrix(N, K, grid, codes, scales, seconds);
+  return twoLevel ? { ...matrix, scale: twoLevel.scale, offset: twoLevel.offset } : matrix;
+}
+
+/** One output's parameters, which stand in a column of the panel, to two levels. */
+function roundColumn(
+  pool: KernelPool,
+  room: { readonly scales: number; readonly seconds: number },
+  groups: number,
+  c: number,
+  n: number,
+  twoLevel: TwoLevelValues,
+): void {
+  const all = [pool.floats(room.scales, groups * PANEL), pool.floats(room.seconds, groups * PANEL)] as const;
+  const [scales, offsets] = all.map((panel) => Float32Array.from({ length: groups }, (_, g) => panel[g * PANEL + c]!));
+  twoLevel.round(n, { scales: scales!, offsets: offsets! });
+  for (let g = 0; g < groups; g++) {
+    all[0][g * PANEL + c] = scales![g]!;
+    all[1][g * PANEL + c] = offsets![g]!;
+  }
 }
 
 /** [groups][16] to rows `n` to `n + count − 1` of [N, groups]. */
