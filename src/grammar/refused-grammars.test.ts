@@ -105,7 +105,7 @@ describe("what is large but sound compiles", () => {
   it.each(large)("%s", { timeout: TIMEOUT_MS }, async (_, schema) => {
     const constraint = await compileConstraint({ type: "json_schema", schema }, tokenizer);
     for (let walk = 0; walk < 2; walk++)
-      randomWalk(constraint, tokenizer, { random: randomFrom(walk), softLimit: 20, hardLimit: 60 });
+      randomWalk(constraint, tokenizer, { random: randomFrom(walk), softLimit: 10, hardLimit: 20 });
   });
 
   it("ambiguity without bound", { timeout: TIMEOUT_MS }, async () => {
