@@ -3,7 +3,6 @@ import type { Engine } from "./engine/engine.ts";
 import type { GenerateOptions } from "./engine/generate-options.ts";
 import { type Generation, generate, resume } from "./engine/generation.ts";
 import type { DraftModel, DraftSequence } from "./engine/speculation/draft-model.ts";
-import { EngineDraft } from "./engine/speculation/engine-draft.ts";
 import type { EngineStatistics } from "./engine/statistics.ts";
 import { HalfbyteError } from "./errors.ts";
 import type { ExecutorInfo, PlanRunner, RunnerMemory, WeightSet } from "./executors/executor.ts";
@@ -172,7 +171,8 @@ export class Model implements AsyncDisposable, DraftModel {
   }
 
   /** A text in the model's cache that it guesses on, for another model's `speculation: { draft }`. */
-  openDraft(): DraftSequence {
+  async openDraft(): Promise<DraftSequence> {
+    const { EngineDraft } = await import("./engine/speculation/engine-draft.ts");
     return new EngineDraft(this.#parts);
   }
 

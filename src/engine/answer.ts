@@ -125,7 +125,7 @@ export class Answer implements Work {
     const { speculation, maxTokens } = this.#options;
     const count = Math.min(most, speculation?.maxTokens ?? most, maxTokens - this.#tokens.length - 1);
     if (!speculation || count < 1) return [];
-    this.#guesser ??= await openGuesser(this.#history, speculation.draft);
+    this.#guesser ??= await openGuesser(this.#history, speculation.draft, this.#model.tokenizer.vocabularySize);
     if (this.#stream.ended) this.#closeGuesser();
     return this.#guesser.guess(count, answers, costs);
   }
@@ -207,8 +207,17 @@ export class Answer implements Work {
 }
 
 /** Imported when an answer has begun: the first token does not wait for it. */
-async function openGuesser(tokens: number[], draft: DraftModel | undefined): Promise<PromptLookup | DraftGuesses> {
-  if (draft) return new (await import("./speculation/draft-guesses.ts")).DraftGuesses(tokens, draft);
+async function openGuesser(
+  tokens: number[],
+  draft: DraftModel | undefined,
+  vocabularySize: number,
+): Promise<PromptLookup | DraftGuesses> {
+  if (draft)
+    return new (await import("./speculation/draft-guesses.ts")).DraftGuesses(
+      tokens,
+      await draft.openDraft(),
+      vocabularySize,
+    );
   return new (await import("./speculation/prompt-lookup.ts")).PromptLookup(tokens);
 }
 

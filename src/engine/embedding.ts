@@ -55,7 +55,8 @@ class EmbeddingWork implements Work {
       return;
     }
     const vector = Float32Array.from(this.#sum, (sum) => sum / this.prompt.length);
-    this.#stream.end({ vector, promptTokens: this.prompt.length });
+    if (vector.every(Number.isFinite)) this.#stream.end({ vector, promptTokens: this.prompt.length });
+    else this.#stream.fail(new HalfbyteError("ERR_NON_FINITE", "the model's hidden states are not finite"));
   }
 
   fail(reason: unknown): void {

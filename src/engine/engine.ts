@@ -160,9 +160,14 @@ export class Engine {
     this.#guessing = true;
     const guesses = answering.map(async (job) => {
       job.guesses = [];
-      if (most > 0 && job.work.guess) job.guesses = await job.work.guess(most, answering.length, this.#costs);
+      try {
+        if (most > 0 && job.work.guess) job.guesses = await job.work.guess(most, answering.length, this.#costs);
+      } catch (error) {
+        this.#end(job, error);
+      }
     });
-    await Promise.all(guesses).finally(() => (this.#guessing = false));
+    await Promise.all(guesses);
+    this.#guessing = false;
   }
 
   async #step(): Promise<void> {

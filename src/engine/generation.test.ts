@@ -90,6 +90,23 @@ describe("a generation", () => {
     }
   });
 
+  it("is what it is, whatever a draft says or does", async () => {
+    const truth = (await model.complete(prompt, greedy).result).text;
+    const draft = (propose: () => Promise<ArrayLike<number>>) => ({
+      tokenizer: model.tokenizer,
+      openDraft: async () => ({ propose, close: () => {} }),
+    });
+    for (const guess of [[], [1e9, 2], [-1], [1.5], Array(999).fill(3)]) {
+      const speculation = { draft: draft(async () => guess) };
+      expect((await model.complete(prompt, { ...greedy, speculation }).result).text).toBe(truth);
+    }
+    const broken = { draft: draft(() => Promise.reject(new Error("no draft"))) };
+    const other = model.complete(prompt, greedy).result;
+    await expect(model.complete(prompt, { ...greedy, speculation: broken }).result).rejects.toThrow("no draft");
+    expect((await other).text).toBe(truth);
+    expect(model.stats).toMatchObject({ running: 0, blocksInUse: 0 });
+  });
+
   it("is refused at once when the queue is full, and when it is late", async () => {
     const going = [1, 2, 3].map((id) => model.complete([id, ...prompt], greedy).start());
     expect(model.stats.waiting + model.stats.running).toBe(3);

@@ -86,7 +86,7 @@ export class Scheduler {
   #prompts(running: readonly Job[], answers: readonly Share[], kind: "hidden" | "logits"): Share[] {
     const { maxRows, maxLogitRows, promptRows } = this.#limits;
     const used = answers.reduce((sum, { rows }) => sum + rows, 0);
-    let rowsLeft = Math.min(maxRows - used, used > 0 ? promptRows : maxRows);
+    let rowsLeft = Math.min(maxRows - used, running.some(isAnswering) ? promptRows : maxRows);
     let readsLeft = kind === "hidden" ? maxRows : maxLogitRows - used;
     const plan: Share[] = [];
     const waiting = running.filter((job) => (job.work.reads === "hidden") === (kind === "hidden") && !isAnswering(job));

@@ -1,5 +1,5 @@
 import { Acceptance, bestCount } from "./acceptance.ts";
-import type { DraftModel, DraftSequence } from "./draft-model.ts";
+import type { DraftSequence } from "./draft-model.ts";
 import type { RowCosts } from "./row-costs.ts";
 
 /** Where a draft does not pay, it is asked again after this many steps. */
@@ -10,15 +10,17 @@ const PACE_WEIGHT = 0.2;
 export class DraftGuesses {
   readonly #tokens: ArrayLike<number>;
   readonly #draft: DraftSequence;
+  readonly #vocabularySize: number;
   readonly #acceptance = new Acceptance(0.7, 1);
   /** Of the draft, for one token. */
   #ms: number | undefined;
   #guess: { readonly at: number; readonly tokens: ArrayLike<number> } | undefined;
   #stepsWithout = 0;
 
-  constructor(tokens: ArrayLike<number>, draft: DraftModel) {
+  constructor(tokens: ArrayLike<number>, draft: DraftSequence, vocabularySize: number) {
     this.#tokens = tokens;
-    this.#draft = draft.openDraft();
+    this.#draft = draft;
+    this.#vocabularySize = vocabularySize;
   }
 
   async guess(most: number, answers: number, costs: RowCosts): Promise<ArrayLike<number>> {
@@ -29,7 +31,10 @@ export class DraftGuesses {
     if (count === 0 && ++this.#stepsWithout % STEPS_BETWEEN_TRIALS === 0) count = 1;
     if (count === 0) return [];
     const started = performance.now();
-    const tokens = await this.#draft.propose(this.#tokens, count);
+    const proposed = Array.from(await this.#draft.propose(this.#tokens, count)).slice(0, count);
+    // A draft may be anybody's; a step takes only tokens.
+    const wrong = proposed.findIndex((id) => !Number.isInteger(id) || id < 0 || id >= this.#vocabularySize);
+    const tokens = wrong < 0 ? proposed : proposed.slice(0, wrong);
     const pace = (performance.now() - started) / count;
     // The first proposal reads the prompt.
     if (this.#guess) this.#ms = (draftMs ?? pace) + PACE_WEIGHT * (pace - (draftMs ?? pace));

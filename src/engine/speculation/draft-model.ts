@@ -5,7 +5,7 @@ export interface DraftModel {
   /** Must have as many tokens as that of the model it guesses for. */
   readonly tokenizer: Pick<Tokenizer, "vocabularySize">;
   /** A place in its cache for one text that grows; close it when done. */
-  openDraft(): DraftSequence;
+  openDraft(): Promise<DraftSequence>;
 }
 
 export interface DraftSequence {
