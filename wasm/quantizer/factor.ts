@@ -72,9 +72,14 @@ export function cholesky(a: usize, K: i32, stride: i32): bool {
   for (let first = 0; first < K; first += BLOCK) {
     const end = min(K, first + BLOCK);
     const rows = a + <usize>first * rowBytes;
-    for (let j = first & ~7; j < stride; j += 8)
-      for (let i = first; i < end; i++)
-        subtractUp(a + (<usize>i << 3), rowBytes, a + (<usize>j << 3), rowBytes, first, a + <usize>i * rowBytes + (<usize>j << 3));
+    for (let j = first & ~7; j < stride; j += 8) {
+      const right = a + (<usize>j << 3);
+      let i = first;
+      for (; i + 2 <= end; i += 2)
+        subtractTwo(a + (<usize>i << 3), right, rowBytes, first, a + <usize>i * rowBytes + (<usize>j << 3));
+      for (; i < end; i++)
+        subtractUp(a + (<usize>i << 3), rowBytes, right, rowBytes, first, a + <usize>i * rowBytes + (<usize>j << 3));
+    }
     for (let i = first; i < end; i++) {
       const row = a + <usize>i * rowBytes;
       for (let j = i & ~7; j < stride; j += 8)
@@ -109,6 +114,43 @@ function subtractUp(left: usize, leftStep: usize, right: usize, rightStep: usize
   v128.store(out, b, 16);
   v128.store(out, c, 32);
   v128.store(out, d, 48);
+}
+
+/** As `subtractUp` for two rows of `out`, and two neighbours in each row of `left`. */
+function subtractTwo(left: usize, right: usize, rowBytes: usize, count: i32, out: usize): void {
+  const next = out + rowBytes;
+  let a = v128.load(out);
+  let b = v128.load(out, 16);
+  let c = v128.load(out, 32);
+  let d = v128.load(out, 48);
+  let a2 = v128.load(next);
+  let b2 = v128.load(next, 16);
+  let c2 = v128.load(next, 32);
+  let d2 = v128.load(next, 48);
+  for (; count > 0; count--, left += rowBytes, right += rowBytes) {
+    const y = v128.load64_splat(left);
+    const y2 = v128.load64_splat(left, 8);
+    let x = v128.load(right);
+    a = f64x2.sub(a, f64x2.mul(y, x));
+    a2 = f64x2.sub(a2, f64x2.mul(y2, x));
+    x = v128.load(right, 16);
+    b = f64x2.sub(b, f64x2.mul(y, x));
+    b2 = f64x2.sub(b2, f64x2.mul(y2, x));
+    x = v128.load(right, 32);
+    c = f64x2.sub(c, f64x2.mul(y, x));
+    c2 = f64x2.sub(c2, f64x2.mul(y2, x));
+    x = v128.load(right, 48);
+    d = f64x2.sub(d, f64x2.mul(y, x));
+    d2 = f64x2.sub(d2, f64x2.mul(y2, x));
+  }
+  v128.store(out, a);
+  v128.store(out, b, 16);
+  v128.store(out, c, 32);
+  v128.store(out, d, 48);
+  v128.store(next, a2);
+  v128.store(next, b2, 16);
+  v128.store(next, c2, 32);
+  v128.store(next, d2, 48);
 }
 
 /** The inverse of an upper R in place; zeros below the diagonal. room: f64 [16][stride]. */

@@ -2,8 +2,8 @@ import { HalfbyteError } from "../../errors.ts";
 import type { KernelPool } from "../kernels/kernel-pool.ts";
 import type { GptqFactor } from "../kernels/matrix-kernels.ts";
 
-/** Kernels of the Hessian take so many numbers of a row at a time. */
-const STRIDE_UNIT = 8;
+/** Kernels of the Hessian take so many numbers of a row at a time; an even number of them would stand on few cache lines. */
+const STRIDE_UNIT = 32;
 const ROW_UNIT = 4;
 /** Where a matrix is so near to singular that its factor fails, the damping grows by this, to at most all of it. */
 const DAMPING_STEP = 10;
@@ -24,7 +24,7 @@ export class Hessian {
 
   constructor(pool: KernelPool, K: number) {
     this.K = K;
-    this.stride = Math.ceil(K / STRIDE_UNIT) * STRIDE_UNIT;
+    this.stride = (Math.ceil(K / STRIDE_UNIT) | 1) * STRIDE_UNIT;
     this.#pool = pool;
     this.at = pool.take(this.stride * this.stride * 4);
     pool.floats(this.at, this.stride * this.stride).fill(0);
@@ -43,12 +43,10 @@ export class Hessian {
     const mark = pool.mark();
     const x = pool.take(rows * stride * 4);
     const room = pool.floats(x, rows * stride);
-    if (stride === K) room.set(inputs);
-    else
-      for (let row = 0; row < rows; row++) {
-        room.set(inputs.subarray(row * K, (row + 1) * K), row * stride);
-        room.fill(0, row * stride + K, (row + 1) * stride);
-      }
+    for (let row = 0; row < rows; row++) {
+      room.set(inputs.subarray(row * K, (row + 1) * K), row * stride);
+      room.fill(0, row * stride + K, (row + 1) * stride);
+    }
     const [finite] = await pool.run([[["allWithin", x, rows * stride, 1e30]]]);
     if (!finite) throw new HalfbyteError("ERR_NON_FINITE", "the calibration text gives inputs that are not finite");
     await pool.run(
