@@ -13,8 +13,10 @@ const blocks = Int32Array.from([5, 2, 0, 3, 7]);
 const neighbour = Int32Array.from([1, 4, 6, 8, 9]);
 const BLOCKS = 10;
 const compile = { maxRows: 70, maxLogitRows: 70 };
+/** Sanitizers make kernels many times slower: the same ops and kernels, on fewer models, rows and numbers of threads. */
+const sanitized = process.env.HALFBYTE_SANITIZED !== undefined;
 /** Rows of the steps of one sequence: one, a few, odd, whole blocks and over them. */
-const PIECES = [1, 2, 7, 16, 33, 1];
+const PIECES = sanitized ? [1, 7, 17] : [1, 2, 7, 16, 33, 1];
 
 function steps(random: Random): StepBatch[] {
   const ids = (count: number): Int32Array => Int32Array.from({ length: count }, () => random.below(33));
@@ -50,11 +52,8 @@ async function bitsOf(executor: Executor, { plan, weights }: RandomModel, batche
   return bits;
 }
 
-/** Sanitizers make kernels many times slower: the same ops, on fewer models and one number of threads. */
-const sanitized = process.env.HALFBYTE_SANITIZED !== undefined;
-
 function modelsFor(activations: ActivationMode, cacheType: CacheType): RandomModel[] {
-  return (sanitized ? [1, 2] : [1, 2, 3, 4, 5, 6]).map((seed) =>
+  return (sanitized ? [1] : [1, 2, 3, 4, 5, 6]).map((seed) =>
     randomModel({ seed: seed * 7919, compile: { ...compile, activations, cacheType } }),
   );
 }
@@ -87,7 +86,8 @@ describe.skipIf(missing)("native kernels give the reference's bits", () => {
   });
 
   it.each(MATRIX_KINDS)("%s weights, 8- and 16-bit activations, by every kernel", async (kind) => {
-    for (const activations of ["a8", "a16", "a8-per-token"] as const) {
+    const all = ["a8", "a16", "a8-per-token"] as const;
+    for (const activations of sanitized ? [all[MATRIX_KINDS.indexOf(kind) % 3]!] : all) {
       const model = randomModel({ seed: 77, kinds: [kind], layers: 1, compile: { ...compile, activations } });
       const batches = steps(new Random(6));
       const expected = await bitsOf(referenceExecutor, model, batches);

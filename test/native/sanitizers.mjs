@@ -24,7 +24,7 @@ const addon = join(
   folder,
   readdirSync(folder).find((name) => name.endsWith(".node")),
 );
-run(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...process.argv.slice(2), ...suites()], {
+run(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--testTimeout=300000", ...suites()], {
   HALFBYTE_ADDON: addon,
   HALFBYTE_SANITIZED: "1",
   // The runtime must come before all else in a program that was built without it.
