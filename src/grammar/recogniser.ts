@@ -39,7 +39,7 @@ export class Recogniser {
   readonly end: StackSet;
   readonly #pool: ExpressionPool;
   readonly #sets = new Map<string, StackSet>();
-  readonly #unions = new Map<number, StackSet>();
+  readonly #unions = new Map<string, StackSet>();
   #nextId = 0;
   #work = 0;
 
@@ -154,21 +154,27 @@ export class Recogniser {
     if (this.#work > MAX_WORK) throw grammarError("too ambiguous to follow", "grammar");
     entries.sort((a, b) => a.expression.id - b.expression.id);
     const merged: Entry[] = [];
-    for (const entry of entries) {
-      const last = merged.at(-1);
-      if (last?.expression !== entry.expression) merged.push(entry);
-      else if (last.below !== entry.below)
-        merged[merged.length - 1] = { expression: last.expression, below: this.#union(last.below, entry.below) };
+    for (let from = 0, to = 0; from < entries.length; from = to) {
+      const { expression } = entries[from]!;
+      while (to < entries.length && entries[to]!.expression === expression) to++;
+      const below = to === from + 1 ? entries[from]!.below : this.#union(entries.slice(from, to));
+      merged.push({ expression, below });
     }
     return this.#intern(merged, accepts);
   }
 
-  #union(a: StackSet, b: StackSet): StackSet {
-    if (a === b) return a;
-    const key = Math.min(a.id, b.id) * 2 ** 26 + Math.max(a.id, b.id);
+  /** What the entries have below them, as one set; all at once, since one after the other takes quadratic time. */
+  #union(entries: readonly Entry[]): StackSet {
+    const sets = [...new Set(entries.map(({ below }) => below))].sort((a, b) => a.id - b.id);
+    if (sets.length === 1) return sets[0]!;
+    const key = sets.map(({ id }) => id).join();
     let union = this.#unions.get(key);
     if (!union) {
-      union = this.#collect([...a.entries, ...b.entries], a.accepts || b.accepts);
+      const all = sets.flatMap((set) => set.entries);
+      union = this.#collect(
+        all,
+        sets.some((set) => set.accepts),
+      );
       this.#unions.set(key, union);
     }
     return union;
