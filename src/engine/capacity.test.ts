@@ -14,7 +14,7 @@ describe("the cache's room", () => {
     expect(room({})).toBe(400);
     expect(room({}, 1e9)).toBe(400);
     expect(room({}, 16_000)).toBe(12 * 16);
-    expect(room({}, 10)).toBe(16);
+    expect(room({}, 10)).toBe(100);
   });
 
   it.each([

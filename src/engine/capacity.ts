@@ -7,7 +7,7 @@ import type { EngineOptions } from "./engine.ts";
 export interface CapacityOptions {
   /**
    * Tokens whose keys and values are kept, of all generations together. Default 4 × contextLength, or what fits into the
-   * machine's free memory if that is less. Memory is taken as it is needed, and never more.
+   * machine's free memory if that is less, but contextLength at least. Memory is taken as it is needed, and never more.
    */
   readonly cacheTokens?: number;
   /** The same bound in bytes, in place of `cacheTokens`. */
@@ -64,7 +64,9 @@ export function checkCapacity(options: CapacityOptions, contextLength: number): 
       }
       const wanted = FULL_CONTEXTS * contextLength;
       if (availableBytes === undefined) return wanted;
-      return Math.max(BLOCK_TOKENS, Math.min(wanted, tokensIn(availableBytes * MEMORY_PART, blockBytes)));
+      // A container counts the cached pages of the model's file as used, and may seem full when it is not: one context
+      // is tried in any case.
+      return Math.max(contextLength, Math.min(wanted, tokensIn(availableBytes * MEMORY_PART, blockBytes)));
     },
   };
 }
