@@ -158,9 +158,12 @@ function ownGrid(rows: Matrix, n: number, first: number, groupSize: number, form
 
 function coded(weights: Float32Array, grid: Grid, { bits }: NearestForm): Group {
   const { scale, zero, offset } = grid;
-  const code = (weight: number): number =>
-    scale === 0 ? Math.min(zero, 2 ** bits - 1) : clamp(Math.round((weight - offset) / scale + zero), 2 ** bits - 1);
-  return { ...grid, codes: Uint8Array.from(weights, code) };
+  const top = 2 ** bits - 1;
+  const codes = new Uint8Array(weights.length).fill(Math.min(zero, top));
+  // `from` with a function takes ten times as long.
+  if (scale !== 0)
+    for (let i = 0; i < weights.length; i++) codes[i] = clamp(Math.round((weights[i]! - offset) / scale + zero), top);
+  return { ...grid, codes };
 }
 
 function squaredError(weights: Float32Array, { scale, zero, offset, codes }: Group): number {

@@ -175,8 +175,12 @@ export class ExactForm {
 function inType(values: Float32Array, kind: FloatType): FlatValues | undefined {
   if (kind === "f32") return { kind, values };
   const [round, exact] = kind === "f16" ? [f32ToF16, f16ToF32] : [f32ToBf16, bf16ToF32];
-  const bits = Uint16Array.from(values, round);
-  return values.every((v, i) => exact(bits[i]!) === v) ? { kind, values: bits } : undefined;
+  const bits = new Uint16Array(values.length);
+  for (let i = 0; i < values.length; i++) {
+    bits[i] = round(values[i]!);
+    if (exact(bits[i]!) !== values[i]) return undefined;
+  }
+  return { kind, values: bits };
 }
 
 /** As `matrixRowToFloat` makes it. */
