@@ -88,13 +88,19 @@ function withDefaults(options: Partial<Limits>): Limits {
 
 /** Gives each request its scope, its id, its line in the log and its place in the metrics. */
 function observe(state: ServerState, stop: AbortSignal | undefined) {
+  const running = new Set<RequestScope>();
+  stop?.addEventListener("abort", () => {
+    for (const scope of running) scope.cancel(stop.reason);
+  });
   return async (context: Context<Environment>, next: () => Promise<void>): Promise<void> => {
     const { req } = context;
     const asked = req.header("x-request-id") ?? "";
     const id = REQUEST_ID.test(asked) ? asked : newId("req_");
     const outgoing = context.env?.outgoing;
-    const signals = stop ? [req.raw.signal, stop] : [req.raw.signal];
-    const scope = new RequestScope(id, signals, outgoing && (() => outgoing.destroy()));
+    const scope = new RequestScope(id, req.raw.signal, outgoing && (() => outgoing.destroy()));
+    if (stop?.aborted) scope.cancel(stop.reason);
+    running.add(scope);
+    scope.atEnd(() => running.delete(scope));
     context.set("scope", scope);
     const start = performance.now();
     let status = 500;

@@ -21,17 +21,14 @@ export class RequestScope {
   readonly #atEnd: (() => void)[] = [];
   #ended = false;
 
-  constructor(id: string, signals: readonly AbortSignal[], closeConnection?: () => void) {
+  constructor(id: string, client: AbortSignal, closeConnection?: () => void) {
     this.id = id;
     this.closeConnection = closeConnection;
     this.signal = this.#controller.signal;
-    // Not AbortSignal.any: a signal that outlives all requests would keep something of each.
-    for (const signal of signals) {
-      const forward = (): void => this.cancel(signal.reason);
-      if (signal.aborted) forward();
-      signal.addEventListener("abort", forward);
-      this.atEnd(() => signal.removeEventListener("abort", forward));
-    }
+    const leave = (): void => this.cancel(client.reason);
+    if (client.aborted) leave();
+    client.addEventListener("abort", leave);
+    this.atEnd(() => client.removeEventListener("abort", leave));
   }
 
   /** A loaded model, held until the request ends. Throws as `ModelPool.acquire` does. */
