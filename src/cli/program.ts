@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { addEvaluateCommands } from "./evaluate-commands.ts";
 import { integerFrom } from "./number-arguments.ts";
+import { packageVersion } from "./package-version.ts";
 import { addQuantizeCommand } from "./quantize-command.ts";
 import { addExecutorOptions, addRunOptions, type RunOptions } from "./run-options.ts";
 import { addServeCommand } from "./serve-command.ts";
@@ -156,11 +156,4 @@ export function createProgram(interrupt: AbortSignal): Command {
 
 function example(...lines: string[]): string {
   return `\n${lines.length > 1 ? "Examples" : "Example"}:\n${lines.map((line) => `  ${line}`).join("\n")}`;
-}
-
-function packageVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
-  return version;
 }

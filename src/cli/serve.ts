@@ -15,6 +15,7 @@ import {
 } from "../server/index.ts";
 import { EXIT } from "./exit-codes.ts";
 import { pullWithProgress, readTemplate } from "./load.ts";
+import { packageVersion } from "./package-version.ts";
 import { loadOptions } from "./run-options.ts";
 import type { ServeOptions } from "./serve-command.ts";
 
@@ -43,6 +44,7 @@ export async function serve(
     log,
     stop: stop.signal,
     isDraining: () => interrupt.aborted,
+    version: packageVersion(),
     page: await readPageFiles(),
   });
   const { host, port, maxConnections } = options;
