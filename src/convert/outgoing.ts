@@ -57,37 +57,39 @@ export function floatBytes(rows: Matrix, type: FloatType, order: Int32Array | un
   // Bits that need no rounding are not taken through floats.
   if (rows.kind === "float" && rows.type === type && !order)
     return new Uint8Array(rows.values.buffer, rows.values.byteOffset, rows.values.byteLength);
-  return bytesOf(floatsOf(rows, order), type);
-}
-
-function floatsOf(rows: Matrix, order: Int32Array | undefined): Float32Array {
   const { N, K } = rows;
-  const values = new Float32Array(N * K);
-  const row = order ? new Float32Array(K) : undefined;
-  for (let n = 0; n < N; n++) {
-    const target = values.subarray(n * K, (n + 1) * K);
-    matrixRowToFloat(rows, n, row ?? target);
-    if (row) for (let j = 0; j < K; j++) target[order![j]!] = row[j]!;
+  if (type === "f32") {
+    const values = new Float32Array(N * K);
+    eachRow(rows, order, (row, n) => values.set(row, n * K));
+    return new Uint8Array(values.buffer);
   }
-  return values;
-}
-
-function bytesOf(values: Float32Array, type: FloatType): Uint8Array {
-  if (type === "f32") return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   const toBits = type === "f16" ? f32ToF16 : f32ToBf16;
-  const bits = new Uint16Array(values.length);
-  // `from` with a function takes ten times as long.
-  for (let i = 0; i < values.length; i++) bits[i] = toBits(values[i]!);
+  const bits = new Uint16Array(N * K);
+  eachRow(rows, order, (row, n) => {
+    // `from` with a function takes ten times as long.
+    for (let k = 0, at = n * K; k < K; k++) bits[at + k] = toBits(row[k]!);
+  });
   return new Uint8Array(bits.buffer);
 }
 
-function typesHolding(values: Float32Array, types: readonly FloatType[]): FloatType[] {
-  return types.filter((type) => {
-    if (type === "f32") return true;
-    const [round, exact] = type === "f16" ? [f32ToF16, f16ToF32] : [f32ToBf16, bf16ToF32];
-    for (let i = 0; i < values.length; i++) if (exact(round(values[i]!)) !== values[i]) return false;
-    return true;
-  });
+/** Rows of weights, inputs in their own order; the array is the same each time. */
+function eachRow(rows: Matrix, order: Int32Array | undefined, visit: (row: Float32Array, n: number) => void): void {
+  const { N, K } = rows;
+  const row = new Float32Array(K);
+  const plain = order && new Float32Array(K);
+  for (let n = 0; n < N; n++) {
+    matrixRowToFloat(rows, n, row);
+    if (plain) for (let j = 0; j < K; j++) plain[order[j]!] = row[j]!;
+    visit(plain ?? row, n);
+  }
+}
+
+/** Whether a type has all of the numbers. */
+function holds(type: FloatType, values: Float32Array): boolean {
+  if (type === "f32") return true;
+  const [round, exact] = type === "f16" ? [f32ToF16, f16ToF32] : [f32ToBf16, bf16ToF32];
+  for (let i = 0; i < values.length; i++) if (exact(round(values[i]!)) !== values[i]) return false;
+  return true;
 }
 
 /**
@@ -103,13 +105,18 @@ export async function exactFloatType(
   const own = like.kind === "float" && types.find((type) => type === like.type);
   if (own) return own;
   let left: readonly FloatType[] = types;
-  if (left[0] !== "f32")
-    await eachChunk(source, signal, (rows) => {
-      if (left[0] !== "f32" && left.length > 0) left = typesHolding(floatsOf(rows, undefined), left);
+  const check = (row: Float32Array): void => {
+    if (left[0] !== "f32") left = left.filter((type) => holds(type, row));
+    if (left.length > 0) return;
+    throw new HalfbyteError("ERR_UNSUPPORTED", `${types.join(" or ")} cannot hold this tensor exactly`, {
+      place: name,
+      remedy: INEXACT_REMEDY,
     });
-  if (left[0]) return left[0];
-  throw new HalfbyteError("ERR_UNSUPPORTED", `${types.join(" or ")} cannot hold this tensor exactly`, {
-    place: name,
-    remedy: INEXACT_REMEDY,
+  };
+  if (left[0] === "f32") return "f32";
+  // The order of inputs does not matter to what holds them.
+  await eachChunk(source, signal, (rows) => {
+    if (left[0] !== "f32") eachRow(rows, undefined, check);
   });
+  return left[0]!;
 }
