@@ -132,7 +132,7 @@ function json(
   return `${JSON.stringify(value, undefined, 2)}\n`;
 }
 
-function summary({ bytes, quantized, kept, calibration, notes }: QuantizeReport, seconds: number): string {
+function summary({ bytes, quantized, kept, searched, calibration, notes }: QuantizeReport, seconds: number): string {
   const lines = [
     `${formatCount(quantized.length)} matrices quantised, ${formatCount(kept.length)} kept, ${formatBytes(bytes)}, in ${formatDuration(seconds * 1000)}`,
   ];
@@ -141,6 +141,7 @@ function summary({ bytes, quantized, kept, calibration, notes }: QuantizeReport,
     lines.push(`fitted to ${formatCount(tokens)} tokens on the ${executor} executor`);
     if (resumed > 0) lines.push(`${formatCount(resumed)} matrices were there from an interrupted run`);
   }
+  if (searched.length > 0) lines.push(`${formatCount(searched.length)} matrices were not fitted to the text`);
   for (const note of notes) lines.push(`note: ${note}`);
   return `${lines.map((line) => oneLine(line)).join("\n")}\n`;
 }

@@ -61,9 +61,11 @@ export async function calibratedMatrices(
   const { tokenizer } = await openText(file);
   const samples = takeSamples(tokenizer.encode(options.text), options);
   const { executor, options: load } = await selectExecutor(options.wishes, fastestFirst());
+  // A file may have several matrices of a step in one tensor.
+  const stems = new Set([...file.tensors.keys()].map(stemOf));
   const planned = new Map<string, CalibratedMatrix>();
   for (const name of new Set(model.graph.ops.flatMap((op) => (op.op === "linear" ? [op.weight] : [])))) {
-    const choice = choices.of(model.weights.matrix(name));
+    const choice = stems.has(stemOf(name)) ? choices.of(model.weights.matrix(name)) : undefined;
     if (choice?.method === "gptq" || choice?.method === "awq")
       planned.set(name, { grid: choice.grid, method: choice.method });
   }
@@ -133,6 +135,10 @@ export async function calibratedMatrices(
     await kept.close();
     throw error;
   }
+}
+
+function stemOf(name: string): string {
+  return name.slice(0, name.lastIndexOf("."));
 }
 
 function weightsOf({ N, K }: MatrixSource): number {

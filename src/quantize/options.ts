@@ -10,7 +10,7 @@ import type { Grid } from "./grid.ts";
  */
 export type QuantizationMethod = "rtn" | "search" | "awq" | "gptq";
 
-export const METHODS: readonly QuantizationMethod[] = ["rtn", "search", "awq", "gptq"];
+const METHODS: readonly QuantizationMethod[] = ["rtn", "search", "awq", "gptq"];
 
 /** What `quantize` writes. */
 export type QuantizedEncoding =
@@ -92,7 +92,7 @@ const RULES: Record<QuantizedEncoding, EncodingRules> = {
   "gguf:q8_0": { bits: [8], group: 32, symmetric: true, grid: whole("f16"), blocks: { 8: "Q8_0" } },
 };
 
-export const QUANTIZED_ENCODINGS: readonly QuantizedEncoding[] = Object.keys(RULES) as QuantizedEncoding[];
+const QUANTIZED_ENCODINGS: readonly QuantizedEncoding[] = Object.keys(RULES) as QuantizedEncoding[];
 
 /** What becomes of one matrix. */
 export interface MatrixChoice {

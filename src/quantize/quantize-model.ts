@@ -31,6 +31,8 @@ export interface QuantizeReport {
   /** Matrices that were quantised, by name, and those of layers and ends that were not. */
   readonly quantized: readonly string[];
   readonly kept: readonly string[];
+  /** Those of the quantised that the model runs in parts of their own, and that were not fitted to the text therefore. */
+  readonly searched: readonly string[];
   readonly calibration: Pick<CalibratedMatrices, "tokens" | "executor" | "resumed"> | undefined;
   readonly notes: readonly string[];
 }
@@ -59,7 +61,7 @@ export async function quantizeModel(
   try {
     if (choices.method === "gptq" || choices.method === "awq")
       calibrated = await calibrate(file, output, choices, pool, options);
-    const report = { quantized: [] as string[], kept: [] as string[] };
+    const report = { quantized: [] as string[], kept: [] as string[], searched: [] as string[] };
     const changes = changesOf(choices, pool, calibrated, report);
     const conversion = await planConversion(file, target, { changes, signal });
     const writeOptions = { signal, onProgress: (done: number, total: number) => onProgress?.("write", done, total) };
@@ -113,7 +115,7 @@ function changesOf(
   choices: QuantizationChoices,
   pool: KernelPool,
   calibrated: CalibratedMatrices | undefined,
-  report: { quantized: string[]; kept: string[] },
+  report: { quantized: string[]; kept: string[]; searched: string[] },
 ): WeightChanges {
   return {
     matrix(source) {
@@ -125,6 +127,7 @@ function changesOf(
       }
       report.quantized.push(source.name);
       const done = calibrated?.matrices.get(source.name);
+      if (!done && (choice.method === "gptq" || choice.method === "awq")) report.searched.push(source.name);
       return done ? vouched(done, choice) : roundedSource(pool, source, choice);
     },
     vector(name) {

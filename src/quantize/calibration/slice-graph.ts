@@ -107,6 +107,6 @@ function inputsOf(op: GraphOp): Value[] {
 }
 
 /** What an op writes. */
-export function madeBy(op: GraphOp): Value {
+function madeBy(op: GraphOp): Value {
   return "out" in op ? op.out : op.value;
 }

@@ -13,9 +13,9 @@ import {
 const { fround } = Math;
 
 /** Scales that are tried; each is then fitted to the codes it gives. */
-export const CANDIDATES = 24;
+const CANDIDATES = 24;
 /** The narrowest scale spans 1 step less than the codes; each further one spans so many more, and cuts the extremes. */
-export const CANDIDATE_STEP = 0.25;
+const CANDIDATE_STEP = 0.25;
 
 /**
  * Parameters of one group that leave the least Σ importance · (weight − value)²: scales between full range and three
@@ -114,7 +114,7 @@ function fitGroup(grid: Grid, first: Candidate, sums: Sums, largest: number): Gr
 }
 
 /** Σ importance · (weight − value)², f32. */
-export function squaredError(
+function squaredError(
   weights: Float32Array,
   importance: Float32Array,
   parameters: GroupParameters,
