@@ -6,8 +6,15 @@ const PAIR = 2 ** 22;
 /** Earlier places of the last two tokens that are compared. */
 const CANDIDATES = 16;
 const LONGEST_MATCH = 16;
-/** Lengths from which a match is told apart from shorter ones: the longer, the likelier it goes on. */
-const CLASSES = [2, 3, 5, 9] as const;
+/** Lengths from which a match is told apart from shorter ones, and how likely it goes on while nothing is known. */
+const CLASSES = [
+  { least: 2, likely: 0.1 },
+  { least: 3, likely: 0.3 },
+  { least: 5, likely: 0.5 },
+  { least: 9, likely: 0.7 },
+] as const;
+/** Tokens that this first opinion counts as. */
+const FIRST_OPINION = 2;
 
 /**
  * Guesses that a text goes on as it did the last time its last tokens stood in it. Guesses are checked against what came
@@ -21,7 +28,7 @@ export class PromptLookup {
   readonly #last = new Map<number, number>();
   /** For each place, the one before it of the same pair; 0: none. */
   readonly #previous: number[] = [0, 0];
-  readonly #acceptances = CLASSES.map(() => new Acceptance(0.5, 1));
+  readonly #acceptances = CLASSES.map(({ likely }) => new Acceptance(likely * FIRST_OPINION, FIRST_OPINION));
   #guess: { readonly at: number; readonly from: number; readonly acceptance: Acceptance } | undefined;
 
   /** `tokens` is the text, which others append to. */
@@ -37,7 +44,7 @@ export class PromptLookup {
       this.#guess = undefined;
       return [];
     }
-    const acceptance = this.#acceptances[CLASSES.findLastIndex((least) => match.length >= least)]!;
+    const acceptance = this.#acceptances[CLASSES.findLastIndex(({ least }) => match.length >= least)]!;
     const { length } = this.#tokens;
     this.#guess = { at: length, from: match.from, acceptance };
     const ms = (guesses: number): number => costs.ms(answers + guesses) ?? 1 + guesses;
