@@ -34,11 +34,9 @@ function nativeKernels(addon: Addon): KernelState[] {
 
 /** Why this CPU is better served by WebAssembly: its vectors beat the scalar kernel. */
 function slowReason(addon: Addon): string | undefined {
-  const kernels = nativeKernels(addon);
-  if (kernels.find(({ unavailable }) => unavailable === undefined)?.name !== "scalar") return undefined;
-  const rejected = kernels.flatMap(({ name, unavailable }) => (unavailable ? [`${name}: ${unavailable}`] : []));
-  const cpu = addon.cpu();
-  return `only the scalar kernel runs on this CPU (${cpu}; ${rejected.join("; ")}); WebAssembly is faster`;
+  const best = nativeKernels(addon).find(({ unavailable }) => unavailable === undefined);
+  if (best?.name !== "scalar") return undefined;
+  return `only its scalar kernel runs on this ${addon.cpu()}; WebAssembly is faster`;
 }
 
 function executorInfo(addon: Addon, options: LoadOptions): ExecutorInfo {
