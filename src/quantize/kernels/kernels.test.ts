@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { goldenCases, weightsOf } from "../../../test/encodings.ts";
 import { goldenPath } from "../../../test/golden-data.ts";
 import { Random } from "../../../test/random-plan.ts";
-import { bf16ToF32 } from "../../arithmetic/half.ts";
+import { bf16ToF32, f16ToF32 } from "../../arithmetic/half.ts";
 import { typeNamed } from "../../convert/ggml-form.ts";
 import { encodeCpuInt4 } from "../../formats/encodings/cpu-int4.ts";
 import { decodeToFloat } from "../../formats/ggml/decode.ts";
@@ -124,6 +124,30 @@ describe("cpu_int4 by rounding to nearest", async () => {
     for (const key of ["weight_packed", "weight_scale", "weight_zero"] as const)
       expect(Buffer.compare(written[key].bytes, truth[key]!.bytes), key).toBe(0);
   });
+});
+
+/** The library divides weights by scales in bf16 or f16, which moves some across the middle between two codes. */
+const SAME_CODES = 0.985;
+
+const compressed = goldenPath("golden", "compressed_tensors_w4a16.safetensors");
+const symmetric = compressed
+  ? [...(await goldenCases(compressed, "sym_"))].filter(([name]) => /^(g|chan$)\w*$/.test(name))
+  : [];
+describe.skipIf(!compressed)("symmetric rounding to nearest (needs ../shared/golden)", () => {
+  it.each(symmetric.filter(([name]) => !name.includes("actorder")))(
+    "has the scales of compressed-tensors, and nearly all of its codes: %s",
+    async (_, { weight, weight_scale, q }) => {
+      const [type, read] = weight!.dtype === "F16" ? (["f16", f16ToF32] as const) : (["bf16", bf16ToF32] as const);
+      const values = Float32Array.from(new Uint16Array(weight!.bytes.slice().buffer), read);
+      const [outputs, inputs] = weight!.shape as [number, number];
+      const groupSize = inputs / weight_scale!.shape[1]!;
+      const matrix = await roundMatrix(pool, rowsOf(values, inputs), grid("symmetric", groupSize, { scaleType: type }));
+      const scales = new Uint16Array(weight_scale!.bytes.slice().buffer);
+      expect(matrix.scale).toEqual({ kind: type, values: scales });
+      const same = new Int8Array(q!.bytes.slice().buffer).filter((code, i) => code + 8 === matrix.codes[i]);
+      expect(same.length / (outputs * inputs)).toBeGreaterThan(SAME_CODES);
+    },
+  );
 });
 
 describe("kernels of the Hessian", () => {
