@@ -1,9 +1,9 @@
 import { HalfbyteError } from "../errors.ts";
 import type { PackedLayout } from "../weights/packed-layout.ts";
-import { assignArena, type Lifetime } from "./arena.ts";
 import { cacheLayout } from "./cache-layout.ts";
 import type { Graph, RowSpace, Value } from "./graph.ts";
-import { type Lowered, type LoweredOp, lower, type QuantizedValue } from "./lower.ts";
+import { type LoweredOp, lower, type QuantizedValue } from "./lower.ts";
+import { assignMemory, quantizedShape, type Storage, strideOf } from "./memory.ts";
 import {
   type ActivationMode,
   type CacheType,
@@ -29,8 +29,6 @@ export interface CompileOptions {
   /** Names of the graph's values to keep readable after a step. They cost memory, and the fusion that would swallow them. */
   readonly keep?: readonly string[];
 }
-
-type Storage = Value | QuantizedValue;
 
 /**
  * Compiles a model's graph: fusion, memory by liveness, and the places where threads must wait for each other.
@@ -237,58 +235,6 @@ function numbering(onNew: (name: string) => void): (name: string) => number {
   };
 }
 
-interface Memory {
-  readonly bytes: number;
-  offsetOf(storage: Storage): number;
-}
-
-function assignMemory(
-  { ops, sameMemory }: Lowered,
-  lasting: ReadonlySet<Value>,
-  rowCount: (s: Storage) => number,
-): Memory {
-  const lifetimes = new Map<Storage, Lifetime>();
-  const home = (storage: Storage): Storage => ("of" in storage ? storage : (sameMemory.get(storage) ?? storage));
-  const touch = (storage: Storage, at: number): void => {
-    const owner = home(storage);
-    const known = lifetimes.get(owner);
-    if (known) known.last = Math.max(known.last, at);
-    else lifetimes.set(owner, { bytes: rowCount(owner) * strideOf(owner), first: at, last: at });
-  };
-  ops.forEach((op, at) => {
-    for (const storage of touched(op)) touch(storage, at);
-  });
-  for (const value of lasting) touch(value, ops.length);
-  const { offsets, bytes } = assignArena([...lifetimes.values()]);
-  return { bytes, offsetOf: (storage) => offsets.get(lifetimes.get(home(storage))!)! };
-}
-
-function touched(op: LoweredOp): Storage[] {
-  switch (op.op) {
-    case "embed":
-      return [op.out];
-    case "norm":
-      return [op.input, op.out, ...(op.residual ? [op.residual] : [])];
-    case "linear":
-      return [op.input, ...op.parts.flatMap((part) => [part.out, ...(part.residual ? [part.residual] : [])])];
-    case "rope":
-    case "scale":
-      return [op.value];
-    case "headGate":
-      return [op.gate, op.input, op.out];
-    case "store":
-      return [op.k, op.v];
-    case "attention":
-      return [op.q, op.out];
-    case "gate":
-      return [op.gate, op.up, op.out];
-    case "add":
-      return [op.a, op.b, op.out];
-    default:
-      return [op.input, op.out];
-  }
-}
-
 /** The value whose rows an op works on: what it writes, or what that is a form of. */
 function writtenBy(op: LoweredOp): Value {
   if (op.op === "linear") return op.parts[0]!.out;
@@ -296,18 +242,4 @@ function writtenBy(op: LoweredOp): Value {
   if (op.op === "store") return op.k;
   if (op.op === "quantize") return op.input;
   return op.out;
-}
-
-const roundUp = (bytes: number): number => Math.ceil(bytes / 64) * 64;
-
-function strideOf(storage: Storage): number {
-  return "of" in storage ? quantizedShape(storage).stride : roundUp(storage.width * 4);
-}
-
-function quantizedShape({ of, group, run }: QuantizedValue): Omit<QuantizedBuffer, "kind" | "name" | "offset"> {
-  const K = of.width;
-  const paddedK = Math.ceil(K / 32) * 32;
-  const scaleAt = roundUp(paddedK * 2);
-  const sumAt = scaleAt + roundUp(Math.ceil(K / group) * 4);
-  return { stride: sumAt + roundUp(Math.ceil(K / run) * 4), K, paddedK, group, run, scaleAt, sumAt };
 }
