@@ -21,6 +21,7 @@ export class ServerMetrics {
   readonly #queue: Histogram;
   readonly #promptTokens: Histogram;
   readonly #generationTokens: Histogram;
+  readonly #generated: Counter;
   readonly #success: Counter;
   readonly #responses: Counter;
   #inFlight = 0;
@@ -40,6 +41,7 @@ export class ServerMetrics {
     this.#queue = histogram("vllm:request_queue_time_seconds", "Time in the queue.", SECONDS);
     this.#promptTokens = histogram("vllm:request_prompt_tokens", "Tokens of prompts.", TOKENS);
     this.#generationTokens = histogram("vllm:request_generation_tokens", "Tokens of answers.", TOKENS);
+    this.#generated = registry.counter("vllm:generation_tokens_total", "Tokens generated.", MODEL);
     this.#success = registry.counter("vllm:request_success_total", "Generations that ended, by reason.", [
       ...MODEL,
       "finished_reason",
@@ -77,6 +79,7 @@ export class ServerMetrics {
     for await (const event of events) {
       const now = performance.now();
       const { length } = event.tokens;
+      this.#generated.add(length, model);
       if (last === 0) this.#firstToken.observe((now - start) / 1000, model);
       else for (let i = 0; i < length; i++) this.#interToken.observe((now - last) / 1000 / length, model);
       last = now;
@@ -105,7 +108,6 @@ export class ServerMetrics {
     );
     each("counter", "vllm:num_preemptions_total", "Generations put back for want of cache.", (s) => s.preemptions);
     each("counter", "vllm:prompt_tokens_total", "Prompt tokens computed.", (s) => s.promptTokensComputed);
-    each("counter", "vllm:generation_tokens_total", "Tokens generated.", (s) => s.generatedTokens);
     each("counter", "vllm:prefix_cache_queries_total", "Prompt tokens looked up.", (s) => s.prefixQueryTokens);
     each("counter", "vllm:prefix_cache_hits_total", "Prompt tokens found in the cache.", (s) => s.prefixHitTokens);
     each("counter", "vllm:spec_decode_num_draft_tokens_total", "Tokens guessed ahead.", (s) => s.draftTokens);

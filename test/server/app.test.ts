@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Model } from "../../src/index.ts";
+import { type App, createApp } from "../../src/server/index.ts";
+import { loadTiny } from "./live-server.ts";
+
+describe("the app, without a socket", () => {
+  let model: Model;
+  let app: App;
+  beforeAll(async () => {
+    model = await loadTiny();
+    app = createApp(model);
+  });
+  afterAll(() => model.dispose());
+
+  const post = (to: App, path: string, body: object, headers: Record<string, string> = {}): Promise<Response> =>
+    Promise.resolve(
+      to.request(path, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: JSON.stringify(body),
+      }),
+    );
+  const codeOf = async (response: Response): Promise<string> =>
+    ((await response.json()) as { error: { code: string } }).error.code;
+
+  it("passes a request's id on, or makes one", async () => {
+    const given = await app.request("/health", { headers: { "x-request-id": "mine-1" } });
+    expect(given.headers.get("x-request-id")).toBe("mine-1");
+    for (const bad of ["", "two words", "x".repeat(200)]) {
+      const made = await app.request("/health", { headers: { "x-request-id": bad } });
+      expect(made.headers.get("x-request-id")).toMatch(/^req_[0-9a-f]{32}$/);
+    }
+  });
+
+  it("knows its paths and their methods", async () => {
+    expect(await codeOf(await app.request("/v1/nothing"))).toBe("unknown_url");
+    const wrong = await app.request("/v1/chat/completions");
+    expect([wrong.status, wrong.headers.get("allow"), await codeOf(wrong)]).toEqual([
+      405,
+      "POST",
+      "method_not_allowed",
+    ]);
+    expect((await app.request("/v1/models/tiny", { method: "DELETE" })).status).toBe(405);
+    expect((await app.request("/v1/models/no%ne")).status).toBe(404);
+  });
+
+  it("describes itself for programs, and for people without scripts", async () => {
+    const description = (await (await app.request("/openapi.json")).json()) as { paths: object };
+    expect(Object.keys(description.paths)).toEqual(
+      expect.arrayContaining(["/v1/chat/completions", "/v1/messages", "/v1/models/{model}", "/metrics"]),
+    );
+    const page = await app.request("/docs");
+    expect(page.headers.get("content-type")).toMatch(/^text\/html/);
+    const html = await page.text();
+    expect(html).toContain("/v1/responses");
+    expect(html).not.toMatch(/<script|https?:\/\/(?!json-schema)/);
+  });
+
+  it("has CORS off, and on for origins that are named", async () => {
+    const origin = "https://page.example";
+    expect((await app.request("/v1/models", { headers: { origin } })).status).toBe(403);
+    const open = createApp(model, { corsOrigins: [origin], apiKeys: ["key"] });
+    const preflight = await open.request("/v1/chat/completions", {
+      method: "OPTIONS",
+      headers: { origin, "access-control-request-method": "POST", "access-control-request-headers": "authorization" },
+    });
+    expect(preflight.status).toBe(204);
+    expect(preflight.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(preflight.headers.get("access-control-allow-headers")).toBe("authorization");
+    const answer = await open.request("/v1/models", { headers: { origin, authorization: "Bearer key" } });
+    expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, origin]);
+    expect((await open.request("/v1/models", { headers: { origin: "https://other.example" } })).status).toBe(403);
+  });
+
+  it("counts and times in vLLM's names", async () => {
+    const request = { model: "tiny", prompt: "Hi", max_tokens: 5, ignore_eos: true };
+    await (await post(app, "/v1/completions", request)).json();
+    const text = await (await app.request("/metrics")).text();
+    for (const line of [
+      'vllm:request_success_total{model_name="tiny",finished_reason="length"} 1',
+      'vllm:generation_tokens_total{model_name="tiny"} 5',
+      'vllm:time_to_first_token_seconds_count{model_name="tiny"} 1',
+      'halfbyte_http_responses_total{method="POST",route="/v1/completions",status="200"} 1',
+    ])
+      expect(text).toContain(`${line}\n`);
+    for (const line of text.trim().split("\n"))
+      expect(line).toMatch(/^(# (HELP|TYPE) \S+ .+|[a-z_:]+(\{[^}]*\})? [-+\d.eNaInf]+)$/);
+  });
+
+  it("ends what takes too long", async () => {
+    const hasty = createApp(model, { timeoutMs: 1 });
+    const request = { model: "tiny", prompt: "Hi", max_tokens: 250, ignore_eos: true };
+    const late = await post(hasty, "/v1/completions", request);
+    expect([late.status, await codeOf(late)]).toEqual([504, "deadline_exceeded"]);
+    const stream = await post(hasty, "/v1/completions", { ...request, stream: true });
+    expect(stream.status).toBe(200);
+    expect(await stream.text()).toMatch(/"code":"deadline_exceeded"\}\}\n\n$/);
+    const message = { model: "tiny", messages: [{ role: "user", content: "Hi" }], max_tokens: 200 };
+    const events = await (await post(hasty, "/v1/messages", { ...message, stream: true })).text();
+    expect(events).toMatch(/event: error\ndata: \{"type":"error","error":\{"type":"timeout_error"/);
+  });
+
+  it("ends streams with an error when their model is disposed", async () => {
+    const short = await loadTiny();
+    const request = { model: "tiny", prompt: "Hi", max_tokens: 250, ignore_eos: true, stream: true };
+    const stream = await post(createApp(short), "/v1/completions", request);
+    await short.dispose();
+    expect(await stream.text()).toContain('"code":"model_unloaded"');
+  });
+
+  it("tells tokens and texts of each other", async () => {
+    const body = { model: "tiny", prompt: "Hello!", add_special_tokens: false };
+    const { tokens, count } = (await (await post(app, "/tokenize", body)).json()) as {
+      tokens: number[];
+      count: number;
+    };
+    expect(tokens).toHaveLength(count);
+    expect(await (await post(app, "/detokenize", { model: "tiny", tokens })).json()).toEqual({ prompt: "Hello!" });
+    const chat = { model: "tiny", messages: [{ role: "user", content: "Hello!" }], return_token_strs: true };
+    const { token_strs } = (await (await post(app, "/tokenize", chat)).json()) as { token_strs: string[] };
+    expect(token_strs.join("")).toContain("Hello!");
+    const unknown = await post(app, "/detokenize", { model: "tiny", tokens: [99_999] });
+    expect([unknown.status, await codeOf(unknown)]).toEqual([400, "invalid_value"]);
+  });
+});
