@@ -84,7 +84,7 @@ describe("the app, without a socket", () => {
     ])
       expect(text).toContain(`${line}\n`);
     for (const line of text.trim().split("\n"))
-      expect(line).toMatch(/^(# (HELP|TYPE) \S+ .+|[a-z_:]+(\{[^}]*\})? [-+\d.eNaInf]+)$/);
+      expect(line).toMatch(/^(# (HELP|TYPE) \S+ .+|[a-z0-9_:]+(\{.*\})? [-+\d.eNaInf]+)$/);
   });
 
   it("ends what takes too long", async () => {
