@@ -20,9 +20,6 @@ const GATES: Readonly<Record<GateKind, string>> = {
   "gelu-erf": "geluErfF32",
 };
 
-/** A model with an output matrix of its own, where a NaN in the embedding does not stand in a column of the logits. */
-const UNTIED_SEED = 22;
-
 const bitsOf = (hex: string): number => Number.parseInt(hex, 16) | 0;
 
 /** A model whose one token's result is the gate function of the inputs, times one. */
@@ -77,12 +74,13 @@ describe.each(VARIANTS.filter(({ skipped, expected }) => !skipped && expected.th
   });
 
   it.each(["f16", "f32"] as const)("lets a NaN reach what the reference lets it reach, cache %s", async (cacheType) => {
-    const model = randomModel({
-      seed: UNTIED_SEED,
-      kinds: ["f32"],
-      compile: { maxRows: 24, maxLogitRows: 24, cacheType },
-    });
-    expect(model.matrices.has("head")).toBe(true);
+    // A NaN in the embedding would reach the logits of all rows through an output matrix that is the same.
+    const options = { maxRows: 24, maxLogitRows: 24, cacheType };
+    let model: RandomModel;
+    for (let seed = 22; ; seed++) {
+      model = randomModel({ seed, kinds: ["f32"], compile: options });
+      if (model.matrices.has("head")) break;
+    }
     const embedding = model.matrices.get("embedding") as FloatMatrix;
     embedding.values[7 * embedding.K + 3] = Number.NaN;
     const blocks = Int32Array.from([1, 0]);
