@@ -144,12 +144,35 @@ export class QuantizationChoices {
     if (this.embedding === 4) oneOf("bits", 4, rules.bits);
   }
 
+  /** Whether a matrix or vector stays as it is. */
+  keeps({ name, N }: Pick<MatrixSource, "name" | "N">): boolean {
+    const role = roleOf(name);
+    if (role === undefined || N < 2 || this.#keep.some((pattern) => matches(pattern, name))) return true;
+    return role === "outer" && this.embedding === "keep";
+  }
+
+  /** Throws ERR_ARGUMENT for a name to be kept, or to get 8 bits, that has no effect on any of these. */
+  checkNames(sources: readonly Pick<MatrixSource, "name" | "N">[]): void {
+    const matrices = sources.filter(({ name, N }) => roleOf(name) !== undefined && N > 1);
+    const check = (place: string, patterns: readonly string[], of: typeof matrices, none: string): void => {
+      const names = of.map(({ name }) => name);
+      const idle = patterns.find((pattern) => !names.some((name) => matches(pattern, name)));
+      if (idle === undefined) return;
+      throw new HalfbyteError("ERR_ARGUMENT", none, {
+        place,
+        expected: `a name such as ${[...new Set(names.map(withoutLayer))].slice(0, SHOWN_NAMES).join(", ")}`,
+        got: idle.slice(0, 100),
+      });
+    };
+    check("--keep", this.#keep, matrices, "no matrix that would be quantised has this name");
+    const quantized = matrices.filter((source) => !this.keeps(source));
+    check("--bits8", this.#eightBits, quantized, "no matrix that is quantised has this name");
+  }
+
   /** What becomes of a matrix; undefined where it stays. Throws ERR_ARGUMENT where groups do not divide its inputs. */
   of({ name, N, K }: Pick<MatrixSource, "name" | "N" | "K">): MatrixChoice | undefined {
-    const role = roleOf(name);
-    if (role === undefined || N < 2 || this.#keep.some((pattern) => matches(pattern, name))) return undefined;
-    const outer = role === "outer";
-    if (outer && this.embedding === "keep") return undefined;
+    if (this.keeps({ name, N })) return undefined;
+    const outer = roleOf(name) === "outer";
     const eight = this.#eightBits.some((pattern) => matches(pattern, name));
     const bits = eight ? 8 : outer ? (this.embedding as 4 | 8) : this.bits;
     const groupSize = this.groupSize === -1 ? K : this.groupSize;
@@ -191,6 +214,14 @@ const OUTER = /(^|\.)(embed_tokens|lm_head|token_embd|output)\.weight$/;
 function roleOf(name: string): "layer" | "outer" | undefined {
   if (IN_LAYER.test(name)) return NEVER.test(name) ? undefined : "layer";
   return OUTER.test(name) ? "outer" : undefined;
+}
+
+/** Names in a message. */
+const SHOWN_NAMES = 8;
+
+/** `self_attn.q_proj` of `model.layers.3.self_attn.q_proj.weight`. */
+function withoutLayer(name: string): string {
+  return name.replace(/^.*?\b(layers|blk)\.\d+\./, "").replace(/\.weight$/, "");
 }
 
 /** The whole name, or all of it after a dot, with or without `.weight`. */

@@ -141,6 +141,9 @@ describe("choices", () => {
     [{ encoding: "gguf:q4_0", groupSize: 64 }, /32, all that/],
     [{ method: "magic" as "rtn" }, /method/],
     [{ damping: 0 }, /damping/],
+    [{ keep: ["blk.0.*", "nosuch"] }, /^--keep: .*expected a name such as .*attn_q.*, got nosuch$/],
+    [{ eightBits: ["ffn_dow"] }, /^--bits8: .*ffn_down.*, got ffn_dow$/],
+    [{ eightBits: ["token_embd"] }, /^--bits8: no matrix that is quantised/],
     [{ method: "gptq", calibration: { text: "Too short." } }, /calibration text.*256 tokens/],
     [{ method: "gptq", calibration: { text: CALIBRATION_TEXT, length: 5 } }, /16 to 4096/],
   ])("are refused where they cannot be: %o", async (options, message) => {
@@ -169,6 +172,32 @@ describe("weights", () => {
       place: /layers\.0\..+weight/,
       got: /row 1, column 6/,
     });
+    expect((await readdir(folder)).filter((each) => each.includes("bad"))).toEqual([]);
+  });
+
+  it.each([
+    ["model.norm.weight", { encoding: "cpu_int4" }],
+    ["model.embed_tokens.weight", { encoding: "compressed-tensors" }],
+    ["model.layers.0.mlp.up_proj.weight", { encoding: "gguf:q4_0", keep: ["up_proj"] }],
+  ] as const)("are looked at where they are kept, too: %s", async (name, options) => {
+    const written = quantizedLlama(undefined, ({ N, K }) => ({
+      weight: newTensor(
+        "F32",
+        [N, K],
+        Float32Array.from({ length: N * K }, (_, i) => Math.sin(i)),
+      ),
+    }));
+    const { shape } = written.tensors.get(name)!;
+    const values = new Float32Array(shape.reduce((product, size) => product * size, 1));
+    values[values.length - 1] = NaN;
+    written.tensors.set(name, newTensor("F32", shape, values));
+    const quantizing = quantizeModel(await openFiles(filesOf(written)), join(folder, "bad"), {
+      method: "rtn",
+      groupSize: 32,
+      ...options,
+    });
+    const at = shape.length === 1 ? `${shape[0]! - 1}` : `row ${shape[0]! - 1}, column ${shape[1]! - 1}`;
+    await expect(quantizing).rejects.toMatchObject({ code: "ERR_NON_FINITE", place: name, got: `NaN at ${at}` });
     expect((await readdir(folder)).filter((each) => each.includes("bad"))).toEqual([]);
   });
 

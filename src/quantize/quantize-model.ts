@@ -1,5 +1,6 @@
+import { checkOutput } from "../convert/check-output.ts";
 import { type ConversionTarget, planConversion } from "../convert/convert.ts";
-import { checkOutput, openOutput } from "../convert/node-output.ts";
+import { openOutput } from "../convert/node-output.ts";
 import type { WeightChanges } from "../convert/plan-folder.ts";
 import type { ExecutorWishes } from "../executors/select.ts";
 import { cpuBudget } from "../executors/threads-node.ts";
@@ -7,6 +8,7 @@ import type { GgufFile } from "../formats/gguf/open-gguf.ts";
 import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
 import type { CalibratedMatrices } from "./calibrated-matrices.ts";
 import type { SampleOptions } from "./calibration/samples.ts";
+import { checkFinite, fileWeights } from "./file-weights.ts";
 import { KernelPool } from "./kernels/kernel-pool.ts";
 import { QuantizationChoices, type QuantizeOptions } from "./options.ts";
 import { floatSource, roundedSource, vouched } from "./quantized-source.ts";
@@ -54,6 +56,10 @@ export async function quantizeModel(
   const { signal, onProgress, force = false, inputs = [] } = options;
   const kind = target.format === "gguf" ? "file" : "folder";
   await checkOutput(output, kind, { force, inputs });
+  const weights = await fileWeights(file);
+  choices.checkNames(weights);
+  // Quantised ones are looked at where they are rounded.
+  for (const each of weights) if (choices.keeps(each)) await checkFinite(each, signal);
   const pool = await KernelPool.create(options.threads ?? cpuBudget().threads);
   const stop = (): void => void pool.dispose();
   signal?.addEventListener("abort", stop);
