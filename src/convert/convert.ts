@@ -124,7 +124,7 @@ async function ggufToGguf(
     format: "gguf",
     ...measured(plan.outgoing),
     rounded: plan.rounded,
-    notes: [],
+    notes: plan.notes,
     write: (sink, writeOptions) => writeGguf(sink, entries, plan.outgoing, writeOptions),
   };
 }

@@ -65,7 +65,7 @@ export async function folderToGguf(
     format: "gguf",
     ...measured(plan.outgoing),
     rounded: plan.rounded,
-    notes: model.notes,
+    notes: [...model.notes, ...plan.notes],
     write: (sink, writeOptions) => writeGguf(sink, entries, plan.outgoing, writeOptions),
   };
 }

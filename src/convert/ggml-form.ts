@@ -36,13 +36,14 @@ export async function exactGgmlType(
   source: MatrixSource,
   asked: GgufEncoding | undefined,
   signal?: AbortSignal,
+  withNaN?: Set<string>,
 ): Promise<GgmlType> {
   const { ggml, like } = source;
   const vouched = vouchedForm(source)?.blocks;
   if (vouched !== undefined) return typeNamed(vouched);
   const float = asked && FLOATS[asked];
   if (float) {
-    await exactFloatType(source, [float], signal);
+    await exactFloatType(source, [float], signal, withNaN);
     return typeNamed(asked);
   }
   if (like.kind === "float") return typeNamed(like.type.toUpperCase());

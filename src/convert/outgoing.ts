@@ -84,39 +84,51 @@ function eachRow(rows: Matrix, order: Int32Array | undefined, visit: (row: Float
   }
 }
 
-/** Whether a type has all of the numbers. */
+/** Whether a type has all of the numbers; NaN is NaN in each. */
 function holds(type: FloatType, values: Float32Array): boolean {
   if (type === "f32") return true;
   const [round, exact] = type === "f16" ? [f32ToF16, f16ToF32] : [f32ToBf16, bf16ToF32];
-  for (let i = 0; i < values.length; i++) if (exact(round(values[i]!)) !== values[i]) return false;
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (exact(round(value)) !== value && !Number.isNaN(value)) return false;
+  }
   return true;
+}
+
+function hasNaN(values: Float32Array): boolean {
+  for (let i = 0; i < values.length; i++) if (Number.isNaN(values[i]!)) return true;
+  return false;
 }
 
 /**
  * The first of `types` that has every weight of a matrix. Throws ERR_UNSUPPORTED, with the matrix as the place, where none
- * has.
+ * has. Names go to `withNaN` of matrices that were read and have a NaN.
  */
 export async function exactFloatType(
   source: MatrixSource,
   types: readonly FloatType[],
   signal?: AbortSignal,
+  withNaN?: Set<string>,
 ): Promise<FloatType> {
   const { like, name } = source;
   const own = like.kind === "float" && types.find((type) => type === like.type);
   if (own) return own;
   let left: readonly FloatType[] = types;
-  const check = (row: Float32Array): void => {
-    if (left[0] !== "f32") left = left.filter((type) => holds(type, row));
-    if (left.length > 0) return;
-    throw new HalfbyteError("ERR_UNSUPPORTED", `${types.join(" or ")} cannot hold this tensor exactly`, {
+  const inexact = (): HalfbyteError =>
+    new HalfbyteError("ERR_UNSUPPORTED", `${types.join(" or ")} cannot hold this tensor exactly`, {
       place: name,
       remedy: INEXACT_REMEDY,
     });
+  const check = (row: Float32Array): void => {
+    if (left[0] !== "f32") left = left.filter((type) => holds(type, row));
+    if (withNaN && hasNaN(row)) withNaN.add(name);
+    if (left.length === 0 && !withNaN) throw inexact();
   };
   if (left[0] === "f32") return "f32";
   // The order of inputs does not matter to what holds them.
   await eachChunk(source, signal, (rows) => {
     if (left[0] !== "f32") eachRow(rows, undefined, check);
   });
+  if (left.length === 0) throw inexact();
   return left[0]!;
 }

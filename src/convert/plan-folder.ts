@@ -71,6 +71,7 @@ export async function planFolder(
   const floats: string[] = [];
   const rounded: string[] = [];
   const kept: string[] = [];
+  const withNaN = new Set<string>();
   const total = items.reduce((sum, item) => sum + bytesOf(item), 0);
   let done = 0;
   for (const item of items) {
@@ -83,7 +84,7 @@ export async function planFolder(
     } else {
       if (isLinear(item) && !isEmbedding(stem)) floats.push(stem);
       if (isQuantized(item) && encoding) kept.push(stem);
-      outgoing.push(await floatItem(item, target, options, rounded));
+      outgoing.push(await floatItem(item, target, options, rounded, withNaN));
     }
     done += bytesOf(item);
     onProgress?.(done, total);
@@ -96,7 +97,7 @@ export async function planFolder(
       remedy: "halfbyte quantize makes 4-bit weights of floats",
     });
   const notes = kept.length > 0 ? [`floats, since ${target} has no place for it as it is: ${kept.join(", ")}`] : [];
-  return { outgoing, quantization, rounded, notes };
+  return { outgoing, quantization, rounded, notes: [...notes, ...nanNotes(withNaN)] };
 }
 
 /** Readers go over all linear modules of a model, and a tied output is one without tensors of its own. */
@@ -154,6 +155,7 @@ async function floatItem(
   target: FolderTarget,
   { lossy, signal }: PlanOptions,
   rounded: string[],
+  withNaN: Set<string>,
 ): Promise<Outgoing<SafetensorsHeader>> {
   if ("copy" in item) return copiedTensor(item.copy);
   const { name, matrix, shape } = item;
@@ -161,7 +163,7 @@ async function floatItem(
   const short = asked ?? (target === "cpu_int4" ? "bf16" : "f16");
   let type: FloatType | undefined;
   try {
-    type = await exactFloatType(matrix, asked ? [asked] : FLOATS, signal);
+    type = await exactFloatType(matrix, asked ? [asked] : FLOATS, signal, withNaN);
   } catch (error) {
     if (!lossy || !isRefusal(error)) throw error;
   }
@@ -169,6 +171,11 @@ async function floatItem(
   const isShortened = lossy && (type === undefined || (type === "f32" && isQuantized(item) && asked === undefined));
   if (isShortened) rounded.push(matrix.name);
   return floatTensor(name, matrix, isShortened ? short : type!, shape);
+}
+
+/** What is wrong with a model whatever its encoding is. */
+export function nanNotes(names: ReadonlySet<string>): string[] {
+  return names.size > 0 ? [`weights that are NaN, and stay so: ${[...names].join(", ")}`] : [];
 }
 
 export function isRefusal(error: unknown): error is HalfbyteError {

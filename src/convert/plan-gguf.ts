@@ -4,7 +4,7 @@ import type { GgufTensor } from "../formats/gguf/parse.ts";
 import type { MatrixSource } from "../weights/matrix-source.ts";
 import { exactGgmlType, type GgufEncoding, ggufTensor, typeNamed } from "./ggml-form.ts";
 import { type NearestForm, nearestMatrix } from "./nearest.ts";
-import { isRefusal, type PlanOptions } from "./plan-folder.ts";
+import { isRefusal, nanNotes, type PlanOptions } from "./plan-folder.ts";
 import type { GgufHeader, Outgoing } from "./writer.ts";
 
 /** A tensor for a GGUF file, by its name there. */
@@ -18,6 +18,7 @@ export interface GgufPlan {
   readonly outgoing: readonly Outgoing<GgufHeader>[];
   /** Names of matrices that lose something. */
   readonly rounded: readonly string[];
+  readonly notes: readonly string[];
   /** The type most weights have. */
   readonly commonest: GgmlType;
 }
@@ -43,6 +44,7 @@ export async function planGguf(
 ): Promise<GgufPlan> {
   const outgoing: Outgoing<GgufHeader>[] = [];
   const rounded: string[] = [];
+  const withNaN = new Set<string>();
   const total = items.reduce((sum, item) => sum + bytesOf(item), 0);
   let done = 0;
   for (const item of items) {
@@ -52,7 +54,7 @@ export async function planGguf(
     else {
       const { name, matrix, shape } = item;
       try {
-        outgoing.push(ggufTensor(name, matrix, await exactGgmlType(matrix, asked, signal), shape));
+        outgoing.push(ggufTensor(name, matrix, await exactGgmlType(matrix, asked, signal, withNaN), shape));
       } catch (error) {
         if (!lossy || !isRefusal(error)) throw error;
         outgoing.push(roundedTensor(item, asked!, error));
@@ -62,7 +64,7 @@ export async function planGguf(
     done += bytesOf(item);
     onProgress?.(done, total);
   }
-  return { outgoing, rounded, commonest: commonest(outgoing) };
+  return { outgoing, rounded, notes: nanNotes(withNaN), commonest: commonest(outgoing) };
 }
 
 function roundedTensor(
