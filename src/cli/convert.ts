@@ -1,5 +1,6 @@
+import { checkOutput } from "../convert/check-output.ts";
 import { type Conversion, conversionTarget, planConversion } from "../convert/convert.ts";
-import { checkOutput, openOutput } from "../convert/node-output.ts";
+import { openOutput } from "../convert/node-output.ts";
 import { HalfbyteError } from "../errors.ts";
 import { formatBytes, formatCount, formatDuration } from "./format.ts";
 import { openModelFile } from "./open-file.ts";

@@ -1,11 +1,12 @@
-import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
+import { checkOutput } from "../convert/check-output.ts";
 import { conversionTarget } from "../convert/convert.ts";
-import { checkOutput, openOutput } from "../convert/node-output.ts";
+import { openOutput } from "../convert/node-output.ts";
 import type { FolderTarget } from "../convert/plan-folder.ts";
 import { HalfbyteError } from "../errors.ts";
+import type { Range } from "../shard/cuts.ts";
 import { planShard, type ShardFolder } from "../shard/write-shard.ts";
-import { formatBytes } from "./format.ts";
+import { formatBytes, plural } from "./format.ts";
 import { openModelFile } from "./open-file.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { oneLine } from "./terminal-text.ts";
@@ -22,7 +23,7 @@ interface Written extends Pick<ShardFolder, "share" | "bytes"> {
   readonly folder: string;
 }
 
-/** `halfbyte shard`: interrupted, it leaves whole the ranks that are written. */
+/** `halfbyte shard`: the ranks take their names together. */
 export async function shardCommand(
   reference: string,
   output: string,
@@ -31,6 +32,7 @@ export async function shardCommand(
 ): Promise<void> {
   const to = options.to === undefined ? undefined : folderTarget(options.to);
   const progress = options.quiet ? undefined : new ProgressLine(process.stderr);
+  const checking = progress && new ProgressLine(process.stderr, undefined, (ranks) => plural(ranks, "rank"));
   const { place, file } = await openModelFile(reference);
   try {
     if ("metadata" in file)
@@ -39,38 +41,39 @@ export async function shardCommand(
         remedy: "halfbyte convert makes a folder of it; loadModel takes shards of GGUF files as they are",
       });
     const ranks = Array.from({ length: options.of }, (_, rank) => ({ rank, of: options.of }));
-    const folderOf = (rank: number): string => join(output, `rank-${rank}`);
     const outputOptions = { ...(options.force && { force: true }), inputs: [place] };
-    if ((await realpath(output).catch(() => undefined)) === (await realpath(place)))
-      throw new HalfbyteError("ERR_ARGUMENT", "the output is the input", { place: output });
-    for (const { rank } of ranks) await checkOutput(folderOf(rank), "folder", outputOptions);
+    await checkOutput(output, "ranks", outputOptions);
     // All ranks are found possible before the first is written.
     const plans: ShardFolder[] = [];
     for (const shard of ranks) {
       plans.push(await planShard(file, shard, { ...(to && { to }), signal: interrupt }));
-      progress?.update("checking", plans.length, ranks.length);
+      checking?.update("checking", plans.length, ranks.length);
     }
-    await mkdir(output, { recursive: true });
+    checking?.clear();
     const written: Written[] = [];
-    for (const { share, bytes, write } of plans) {
-      const folder = folderOf(share.rank);
-      const opened = await openOutput(folder, "folder", outputOptions);
-      try {
-        await write(opened.folder, {
+    const opened = await openOutput(output, "ranks", outputOptions);
+    try {
+      for (const { share, bytes, write } of plans) {
+        const name = `rank-${share.rank}`;
+        await write(await opened.subfolder(name), {
           signal: interrupt,
           onProgress: (done, total) => progress?.update(`rank ${share.rank}`, done, total),
         });
-        interrupt.throwIfAborted();
-        await opened.commit();
-      } finally {
-        await opened.discard();
+        written.push({ folder: join(output, name), share, bytes });
       }
-      written.push({ folder, share, bytes });
+      interrupt.throwIfAborted();
+      await opened.commit();
+    } finally {
+      await opened.discard();
     }
     progress?.clear();
     process.stdout.write(options.json ? `${JSON.stringify(written, undefined, 2)}\n` : table(written));
-  } finally {
+  } catch (error) {
+    checking?.clear();
     progress?.clear();
+    if (interrupt.aborted && !options.quiet) process.stderr.write("interrupted; nothing was written\n");
+    throw error;
+  } finally {
     await file.close();
   }
 }
@@ -84,13 +87,17 @@ function folderTarget(name: string): FolderTarget {
 function table(written: readonly Written[]): string {
   return written
     .map(({ folder, share: { heads, kvHeads, inner, vocabulary }, bytes }) => {
-      const range = ({ first, end }: { first: number; end: number }): string => `${first} to ${end - 1}`;
       const parts = [
-        `heads ${range(heads)} on ${range(kvHeads)}`,
-        `inner ${range(inner)}`,
-        `tokens ${range(vocabulary)}`,
+        `${range("head", heads)} on ${range("key-value head", kvHeads)}`,
+        range("inner number", inner),
+        range("token", vocabulary),
       ];
       return `${oneLine(folder)}: ${parts.join(", ")}; ${formatBytes(bytes)}\n`;
     })
     .join("");
+}
+
+/** `heads 3 to 5`, `head 3`. */
+function range(what: string, { first, end }: Range): string {
+  return end - first === 1 ? `${what} ${first}` : `${what}s ${first} to ${end - 1}`;
 }

@@ -4,27 +4,10 @@ import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-fold
 import { openCheckpoint } from "../models/checkpoint.ts";
 import { ConfigReader } from "../models/config-reader.ts";
 import { Notes } from "../models/notes.ts";
+import { OTHER_FILES } from "./model-files.ts";
 import { vectorSource } from "./outgoing.ts";
 import type { FolderItem, WeightChanges } from "./plan-folder.ts";
 import type { OtherFile } from "./write-folder.ts";
-
-/** Files that go with a model whatever its weights are. */
-const OTHER_FILES = [
-  "generation_config.json",
-  "tokenizer.json",
-  "tokenizer_config.json",
-  "special_tokens_map.json",
-  "added_tokens.json",
-  "tokenizer.model",
-  "vocab.json",
-  "merges.txt",
-  "chat_template.jinja",
-  "chat_template.json",
-  "preprocessor_config.json",
-  "processor_config.json",
-  "LICENSE",
-  "README.md",
-] as const;
 
 const FLOATS = ["F32", "F16", "BF16"];
 

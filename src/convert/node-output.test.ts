@@ -46,24 +46,102 @@ describe("an output on disk", () => {
     expect(await readFile(path, "utf8")).toBe("new");
   });
 
-  it("replaces a folder that is a model's, and no other, nor a file by a folder", async () => {
+  const MODEL_FILES = [
+    ...["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"],
+    ...["quantize_config.json", "model.safetensors.index.json", "model-00001-of-00002.safetensors"],
+  ];
+
+  async function madeFolder(path: string, names: readonly string[]): Promise<void> {
+    await mkdir(path, { recursive: true });
+    for (const name of names) await writeFile(join(path, name), "mine");
+  }
+
+  it("replaces a folder that holds a model, and one that is empty", async () => {
     const path = join(folder, "model");
-    await mkdir(path);
-    await writeFile(join(path, "diary.txt"), "mine");
-    const open = () => openOutput(path, "folder", { force: true });
-    await expect(open()).rejects.toThrow(refused("ERR_ARGUMENT", /not one that holds a model/));
-    await writeFile(join(path, "config.json"), "{}");
-    const output = await open();
-    await (await output.folder.file("config.json")).write(0, text("new"));
-    await output.commit();
+    await madeFolder(path, MODEL_FILES);
+    for (const force of [true, false]) {
+      const output = await openOutput(path, "folder", { force });
+      await (await output.folder.file("config.json")).write(0, text("new"));
+      await output.commit();
+      expect(await readdir(folder)).toEqual(["model"]);
+      expect(await readdir(path)).toEqual(["config.json"]);
+      await rm(join(path, "config.json"));
+    }
+  });
+
+  it.each([
+    ...["thesis.txt", "photo.jpg", "notes.md", "train.py", "data.json", "optimizer.bin", "other.safetensors", ".env"],
+    "model-1-of-2.safetensors",
+  ])("leaves a model's folder alone that also has %s", async (name) => {
+    const path = join(folder, "model");
+    await madeFolder(path, [...MODEL_FILES, name]);
+    const open = openOutput(path, "folder", { force: true });
+    await expect(open).rejects.toThrow(
+      refused("ERR_ARGUMENT", new RegExp(`not one that holds a model and nothing else: it also has .*${name}`)),
+    );
+    expect(await readFile(join(path, name), "utf8")).toBe("mine");
     expect(await readdir(folder)).toEqual(["model"]);
-    expect(await readdir(path)).toEqual(["config.json"]);
+  });
+
+  it.each([
+    [["config.json", "README.md"], /it has no model.safetensors/],
+    [["model.safetensors", "README.md"], /it has no config.json/],
+  ])("leaves %j alone, which is no model", async (names, message) => {
+    await madeFolder(join(folder, "model"), names);
+    await expect(openOutput(join(folder, "model"), "folder", { force: true })).rejects.toThrow(
+      refused("ERR_ARGUMENT", message),
+    );
+  });
+
+  it("replaces neither a folder with folders in it, nor a file by a folder", async () => {
+    const path = join(folder, "model");
+    await madeFolder(join(path, "tokenizer.json"), []);
+    await madeFolder(path, ["config.json", "model.safetensors"]);
+    await expect(openOutput(path, "folder", { force: true })).rejects.toThrow(
+      refused("ERR_ARGUMENT", /also has .*tokenizer.json/),
+    );
     await writeFile(join(folder, "file"), "");
     await expect(openOutput(join(folder, "file"), "folder", { force: true })).rejects.toThrow(
       refused("ERR_ARGUMENT", /cannot replace/),
     );
-    await mkdir(join(path, "inner"));
-    await expect(open()).rejects.toThrow(refused("ERR_ARGUMENT", /not one that holds a model/));
+  });
+
+  it("leaves alone what came to its place while it was written", async () => {
+    const path = join(folder, "model");
+    await madeFolder(path, MODEL_FILES);
+    const output = await openOutput(path, "folder", { force: true });
+    await madeFolder(path, ["thesis.txt"]);
+    await expect(output.commit()).rejects.toThrow(refused("ERR_ARGUMENT", /thesis.txt/));
+    await output.discard();
+    expect(await readdir(folder)).toEqual(["model"]);
+    const file = await openOutput(join(folder, "new.gguf"), "file");
+    await (await file.sink()).write(0, text("new"));
+    await writeFile(join(folder, "new.gguf"), "mine");
+    await expect(file.commit()).rejects.toThrow(refused("ERR_ARGUMENT", /already/));
+    await file.discard();
+    expect(await readFile(join(folder, "new.gguf"), "utf8")).toBe("mine");
+  });
+
+  it("replaces a cut into ranks as a whole, and nothing else by one", async () => {
+    const path = join(folder, "cut");
+    const files = ["config.json", "model.safetensors", "shard.json"];
+    for (const rank of [0, 1, 2]) await madeFolder(join(path, `rank-${rank}`), files);
+    await writeFile(join(path, "rank-2", "thesis.txt"), "mine");
+    const open = () => openOutput(path, "ranks", { force: true });
+    await expect(open()).rejects.toThrow(refused("ERR_ARGUMENT", /of rank-2, it also has .*thesis.txt/));
+    await rm(join(path, "rank-2", "thesis.txt"));
+    await writeFile(join(path, "notes.md"), "mine");
+    await expect(open()).rejects.toThrow(
+      refused("ERR_ARGUMENT", /holds ranks and nothing else: it also has .*notes.md/),
+    );
+    await rm(join(path, "notes.md"));
+    const output = await open();
+    for (const rank of ["rank-0", "rank-1"])
+      await (await (await output.subfolder(rank)).file("config.json")).write(0, text(rank));
+    await output.commit();
+    expect(await readdir(path)).toEqual(["rank-0", "rank-1"]);
+    expect(await readFile(join(path, "rank-1", "config.json"), "utf8")).toBe("rank-1");
+    expect(await readdir(folder)).toEqual(["cut"]);
   });
 
   it("is not what is read, by whatever name", async () => {
@@ -82,9 +160,22 @@ describe("an output on disk", () => {
     await output.discard();
   });
 
-  it("says where it cannot write", async () => {
-    await expect(openOutput(join(folder, "absent", "model"), "folder")).rejects.toThrow(
-      refused("ERR_IO", /absent.*cannot write/),
+  it("is not in the folder that is read", async () => {
+    const path = join(folder, "model");
+    await madeFolder(path, MODEL_FILES);
+    await expect(openOutput(join(path, "out"), "folder", { inputs: [path] })).rejects.toThrow(
+      refused("ERR_ARGUMENT", /in the folder of the input/),
     );
+  });
+
+  it("says why it cannot write, and where, by the name that was given", async () => {
+    const reason = (path: string) => openOutput(path, "folder").catch((error: unknown) => (error as Error).message);
+    const absent = join(folder, "absent", "model");
+    expect(await reason(absent)).toBe(`${absent}: cannot write: its folder does not exist`);
+    await writeFile(join(folder, "file"), "");
+    const inFile = join(folder, "file", "model");
+    expect(await reason(inFile)).toBe(`${inFile}: cannot write: what should be its folder is a file`);
+    const long = join(folder, "x".repeat(255));
+    expect(await reason(long)).toBe(`${long}: cannot write: the name is too long`);
   });
 });

@@ -1,3 +1,4 @@
+import { MANIFEST_FILE } from "../convert/model-files.ts";
 import { HalfbyteError } from "../errors.ts";
 import type { GgufFile } from "../formats/gguf/open-gguf.ts";
 import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
@@ -5,7 +6,7 @@ import type { LoadModelOptions, ModelInput } from "../load-model.ts";
 import { openFolderModel, SHARD_KEY } from "../models/open-folder.ts";
 import { type OpenModelOptions, openModel } from "../models/open-model.ts";
 import { checkRank, type ShardOptions } from "./cuts.ts";
-import { MANIFEST_FILE, readManifest } from "./manifest.ts";
+import { readManifest } from "./manifest.ts";
 import { type ModelShard, modelShard, rankConfig } from "./model-shard.ts";
 
 export interface LoadShardOptions

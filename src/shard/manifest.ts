@@ -1,11 +1,9 @@
+import { MANIFEST_FILE } from "../convert/model-files.ts";
 import { HalfbyteError } from "../errors.ts";
 import { isJsonObject, type JsonObject } from "../formats/json.ts";
 import { ConfigReader } from "../models/config-reader.ts";
 import { checkRank, type Range } from "./cuts.ts";
 import type { ModelShard, RankShare, TensorShare } from "./model-shard.ts";
-
-/** Beside config.json in a rank's folder: what the rank has of the model. */
-export const MANIFEST_FILE = "shard.json";
 
 const VERSION = 1;
 const AXES = ["heads", "kvHeads", "inner", "vocabulary"] as const;

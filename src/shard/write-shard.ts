@@ -1,5 +1,6 @@
 import type { FolderEncoding } from "../convert/folder-form.ts";
 import { otherFiles } from "../convert/folder-items.ts";
+import { MANIFEST_FILE } from "../convert/model-files.ts";
 import { vectorSource } from "../convert/outgoing.ts";
 import { type FolderItem, type FolderTarget, planFolder } from "../convert/plan-folder.ts";
 import { type OtherFile, writeFolder } from "../convert/write-folder.ts";
@@ -10,7 +11,7 @@ import { openModel } from "../models/open-model.ts";
 import { type Encoding, sortTensors } from "../models/quantized-tensors.ts";
 import type { FloatType } from "../weights/quantized-matrix.ts";
 import type { ShardOptions } from "./cuts.ts";
-import { MANIFEST_FILE, manifestJson } from "./manifest.ts";
+import { manifestJson } from "./manifest.ts";
 import { type ModelShard, modelShard, type RankShare } from "./model-shard.ts";
 
 export interface WriteShardOptions extends WriteOptions {

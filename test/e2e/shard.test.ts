@@ -20,7 +20,9 @@ describe.skipIf(!isBuilt)("halfbyte shard", () => {
   it("writes a folder for each rank, which loads as that rank and does not run alone", async () => {
     const { code, stdout, stderr } = await halfbyte(["shard", at("model"), at("ranks"), "--of", "2", "--quiet"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(/rank-0: heads 0 to 2 on 0 to 0, inner 0 to 95, tokens 0 to 47; .*kB\n.*rank-1: heads 3/);
+    expect(stdout).toMatch(
+      /rank-0: heads 0 to 2 on key-value head 0, inner numbers 0 to 95, tokens 0 to 47; .*kB\n.*rank-1: heads 3/,
+    );
     expect((await readdir(at("ranks"))).sort()).toEqual(["rank-0", "rank-1"]);
     await using shard = await loadModel(at("ranks", "rank-1"), { shard: { rank: 1, of: 2 } });
     expect(shard.matrix(`${LAYER}.mlp.down_proj.weight`).K).toBe(64);
