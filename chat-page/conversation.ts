@@ -8,6 +8,8 @@ export class Turn {
   readonly element: HTMLLIElement = document.createElement("li");
   text = "";
   reasoning = "";
+  /** The server refused the question, or failed before a word of the answer. */
+  unanswered = false;
   readonly tokens: TokenOdds[] = [];
   readonly #body = document.createElement("div");
   readonly #thoughts = document.createElement("details");

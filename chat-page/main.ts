@@ -47,7 +47,10 @@ function add(role: "user" | "assistant"): Turn {
 }
 
 async function answer(): Promise<void> {
-  const messages = turns.map(({ message }) => message);
+  // What was refused is no part of the conversation: a message that was too long would be refused again.
+  const messages = turns
+    .filter((turn, i) => !turn.unanswered && !turns[i + 1]?.unanswered)
+    .map(({ message }) => message);
   if (settings.system) messages.unshift({ role: "system", content: settings.system });
   const turn = add("assistant");
   const stop = (answering = new AbortController());
@@ -61,6 +64,7 @@ async function answer(): Promise<void> {
     return tokens > 1 ? `${((tokens - 1) / seconds).toFixed(1)} tokens/s` : "";
   };
   let ending = "";
+  let failure = "";
   try {
     for await (const piece of chat({ ...settings.request(), model: model.value, messages }, stop.signal)) {
       const near = conversation.scrollHeight - conversation.scrollTop - conversation.clientHeight < 80;
@@ -79,17 +83,21 @@ async function answer(): Promise<void> {
   } catch (error) {
     if (stop.signal.aborted) ending = "stopped";
     else {
-      turn.note(error instanceof Error ? error.message : String(error), true);
+      failure = error instanceof Error ? error.message : String(error);
       if (error instanceof ApiError && error.status === 401) showPanel(true);
     }
   }
   turn.busy = false;
   turn.draw();
-  if (first) {
+  if (failure) {
+    turn.unanswered = turn.text === "";
+    turn.note(failure, true);
+    turn.element.scrollIntoView({ block: "end" });
+  } else if (first) {
     const wait = `first token ${((first - started) / 1000).toFixed(2)} s`;
     turn.note([`${tokens} tokens`, speed(), wait, ending].filter(Boolean).join(" · "));
   }
-  at("#announcer").textContent = turn.text || "No answer";
+  at("#announcer").textContent = failure || turn.text || "No answer";
   rate.textContent = HINT;
   if (answering !== stop) return;
   answering = undefined;

@@ -166,7 +166,13 @@ describe.skipIf(missing)(`the chat page in Chromium${missing && ` (skipped: ${mi
     expect(elsewhere).toEqual([]);
     await page.unroute("**/v1/chat/completions");
     await ask(page, "x ".repeat(30_000));
-    await expect.poll(() => page.locator("li.assistant .note.error").last().textContent()).toMatch(/context/);
+    const refusal = page.locator("li.assistant .note.error").last();
+    await expect.poll(() => refusal.textContent()).toMatch(/context/);
+    await expect.poll(() => refusal.evaluate((note) => note.getBoundingClientRect().bottom <= innerHeight)).toBe(true);
+    // The conversation goes on without what was refused.
+    await ask(page, "Hello again");
+    const note = page.locator("li.assistant .note").last();
+    await expect.poll(() => note.textContent(), { timeout: 60_000 }).toMatch(/^\d+ tokens/);
     await close();
   });
 });
