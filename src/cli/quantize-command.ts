@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { collect, integerFrom, numberArgument } from "./number-arguments.ts";
-import { addExecutorOptions } from "./run-options.ts";
+import { addPlaceOptions } from "./run-options.ts";
 
 /** Defines `quantize`; what it needs is imported when it runs. */
 export function addQuantizeCommand(program: Command, interrupt: AbortSignal): void {
@@ -64,11 +64,11 @@ export function addQuantizeCommand(program: Command, interrupt: AbortSignal): vo
     .option("--sample-tokens <count>", "tokens of a sample (default: 512)", count)
     .option(
       "--damping <part>",
-      "added to the Hessian's diagonal, as a part of its mean (default: 0.01)",
+      "added to the Hessian's diagonal, as a part of its mean; gptq alone (default: 0.01)",
       numberArgument,
     )
-    .option("--plain-order", "round inputs in their order in place of the largest first");
-  addExecutorOptions(command)
+    .option("--plain-order", "round inputs in their order in place of the largest first; gptq alone");
+  addPlaceOptions(command)
     .option("-f, --force", "replace what is there")
     .option("--json", "print what was written as JSON")
     .option("-q, --quiet", "no progress")

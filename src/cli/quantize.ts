@@ -45,6 +45,7 @@ export async function quantize(
     });
   if (options.symmetric && options.asymmetric)
     throw new HalfbyteError("ERR_ARGUMENT", "one of the two", { place: "--symmetric and --asymmetric" });
+  checkEffect(options);
   const text = options.calibration === undefined ? undefined : await readText(options.calibration);
   const progress = options.quiet ? undefined : new ProgressLine(process.stderr);
   const started = performance.now();
@@ -63,13 +64,36 @@ export async function quantize(
     if (!options.quiet && !options.json) process.stderr.write(summary(report, seconds));
   } catch (error) {
     progress?.clear();
-    if (interrupt.aborted && !options.quiet && (options.method === "gptq" || options.method === "awq"))
-      process.stderr.write("interrupted; the same command goes on where it was\n");
+    if (interrupt.aborted && !options.quiet)
+      process.stderr.write(`interrupted${isCalibrated(options) ? "; the same command goes on where it was" : ""}\n`);
     throw error;
   } finally {
     progress?.clear();
     await file.close();
   }
+}
+
+function isCalibrated({ method }: QuantizeCommandOptions): boolean {
+  return method === "gptq" || method === "awq";
+}
+
+/** Options that the method has no use for are refused: who gives them thinks otherwise. */
+function checkEffect(options: QuantizeCommandOptions): void {
+  const { method, calibration, samples, damping, executor, kernel } = options;
+  const refuse = (given: Readonly<Record<string, unknown>>, methods: string): void => {
+    const [place] = Object.entries(given).find(([, value]) => value !== undefined) ?? [];
+    if (place === undefined) return;
+    const expected = `--method ${methods}`;
+    throw new HalfbyteError("ERR_ARGUMENT", `has no effect with --method ${method}`, { place, expected });
+  };
+  if (!isCalibrated(options)) {
+    refuse(
+      { "--calibration": calibration, "--samples": samples, "--executor": executor, "--kernel": kernel },
+      "awq or gptq",
+    );
+    refuse({ "--sample-tokens": options.sampleTokens }, "awq or gptq");
+  }
+  if (method !== "gptq") refuse({ "--damping": damping, "--plain-order": options.plainOrder }, "gptq");
 }
 
 function modelOptions(options: QuantizeCommandOptions): QuantizeModelOptions {

@@ -68,10 +68,7 @@ export function addRunOptions(command: Command): Command {
 
 /** What decides how a plan is compiled and where it runs: for `run` and `inspect`. */
 export function addExecutorOptions(command: Command): Command {
-  return command
-    .option("--threads <count>", "threads to compute with (default: what doctor says)", integerFrom(1))
-    .option("--executor <name>", "native, wasm or reference (default: the first that runs here)")
-    .option("--kernel <name>", "an instruction set, such as avx2 or simd (default: the best here)")
+  return addPlaceOptions(command)
     .addOption(
       new Option("--activations <mode>", "precision of activations (default: a8)").choices([
         "a8",
@@ -82,6 +79,14 @@ export function addExecutorOptions(command: Command): Command {
     .addOption(
       new Option("--cache-type <type>", "how keys and values are kept (default: f16)").choices(["f16", "f32"]),
     );
+}
+
+/** Where something runs. */
+export function addPlaceOptions(command: Command): Command {
+  return command
+    .option("--threads <count>", "threads to compute with (default: what doctor says)", integerFrom(1))
+    .option("--executor <name>", "native, wasm or reference (default: the first that runs here)")
+    .option("--kernel <name>", "an instruction set, such as avx2 or simd (default: the best here)");
 }
 
 export function samplingOptions(options: RunOptions): SamplingOptions {

@@ -34,7 +34,7 @@ export class KeptMatrices {
       await mkdir(folder, { recursive: true });
       if (known !== key) await writeFile(file, key);
     } catch (cause) {
-      throw new HalfbyteError("ERR_IO", "cannot keep matrices beside the output", { place: folder, cause });
+      throw cannotKeep("cannot keep matrices beside the output", folder, cause);
     }
     return new KeptMatrices(folder);
   }
@@ -99,7 +99,7 @@ export class KeptMatrices {
       }
       await rename(`${path}.new`, path);
     } catch (cause) {
-      throw new HalfbyteError("ERR_IO", "cannot keep a matrix beside the output", { place: path, cause });
+      throw cannotKeep("cannot keep a matrix beside the output", path, cause);
     }
   }
 
@@ -117,6 +117,12 @@ export class KeptMatrices {
   #path(name: string, kind: "matrix" | "vector" = "matrix"): string {
     return join(this.folder, `${encodeURIComponent(name)}.${kind}`);
   }
+}
+
+function cannotKeep(problem: string, place: string, cause: unknown): HalfbyteError {
+  // `ENOENT: no such file or directory, mkdir …`: the call and its path are no news.
+  const [reason] = (cause instanceof Error ? cause.message : String(cause)).split(",");
+  return new HalfbyteError("ERR_IO", `${problem}: ${reason}`, { place, cause });
 }
 
 /** Bytes of one row of each part: codes, scales, then zeros or offsets; two-level values are two parts. */

@@ -122,7 +122,7 @@ export class QuantizationChoices {
     const rules = RULES[this.encoding];
     this.#rules = rules;
     this.method = oneOf("method", options.method ?? "gptq", METHODS);
-    this.bits = oneOf("bits", options.bits ?? rules.bits[0]!, rules.bits);
+    this.bits = this.#possible("--bits", options.bits ?? rules.bits[0]!);
     this.groupSize = options.groupSize ?? rules.group ?? 64;
     this.symmetric = options.symmetric ?? rules.symmetric ?? true;
     this.embedding = oneOf("embedding", options.embedding ?? "keep", ["keep", 4, 8]);
@@ -136,12 +136,22 @@ export class QuantizationChoices {
     if (groupSize !== -1 && !(Number.isSafeInteger(groupSize) && groupSize >= 16 && groupSize % 16 === 0))
       throw refusal("group size", "−1 or a multiple of 16", groupSize);
     if (rules.symmetric !== undefined && this.symmetric !== rules.symmetric)
-      throw refusal("symmetric", `${rules.symmetric}: ${this.encoding} has nothing else`, this.symmetric);
+      throw unfit(
+        this.symmetric ? "--symmetric" : "--asymmetric",
+        `${this.encoding} always has ${this.symmetric ? "zero points or offsets" : "no zero points"}`,
+        (other) => other.symmetric === undefined || other.symmetric === this.symmetric,
+      );
     if (this.encoding === "gguf:q4_k" && this.method === "rtn")
       throw refusal("method", "search, awq or gptq: Q4_K has no plain rounding", this.method);
     if (!(this.damping > 0 && this.damping <= 1)) throw refusal("damping", "above 0, at most 1", this.damping);
-    if (this.#eightBits.length > 0 || this.embedding === 8) oneOf("bits", 8, rules.bits);
-    if (this.embedding === 4) oneOf("bits", 4, rules.bits);
+    if (this.#eightBits.length > 0) this.#possible("--bits8", 8);
+    if (this.embedding !== "keep") this.#possible(`--embedding ${this.embedding}`, this.embedding);
+  }
+
+  #possible(place: string, bits: 4 | 8): 4 | 8 {
+    oneOf(place, bits, [4, 8]);
+    if (this.#rules.bits.includes(bits)) return bits;
+    throw unfit(place, `${this.encoding} has no weights of ${bits} bits`, (other) => other.bits.includes(bits));
   }
 
   /** Whether a matrix or vector stays as it is. */
@@ -248,6 +258,12 @@ function fits(pattern: string, text: string): boolean {
 function oneOf<T>(place: string, value: T, known: readonly T[]): T {
   if (known.includes(value)) return value;
   throw refusal(place, known.join(", "), value);
+}
+
+/** A choice that the encoding has no place for, with the encodings that have. */
+function unfit(place: string, problem: string, fits: (rules: EncodingRules) => boolean): HalfbyteError {
+  const others = QUANTIZED_ENCODINGS.filter((encoding) => fits(RULES[encoding]));
+  return new HalfbyteError("ERR_ARGUMENT", problem, { place, remedy: `possible with --to ${others.join(", ")}` });
 }
 
 function refusal(place: string, expected: string, got: unknown): HalfbyteError {
