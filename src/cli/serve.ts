@@ -153,7 +153,7 @@ async function drain(server: Listening, stop: AbortController, seconds: number, 
   log("info", "stopping: no new requests, answers under way may end", { seconds });
   const timer = setTimeout(() => {
     log("warn", "the time is over: answers under way are ended");
-    stop.abort(new HalfbyteError("ERR_DISPOSED", "the server stops"));
+    stop.abort();
     setTimeout(() => server.closeNow(), LAST_WORDS_MS).unref();
   }, seconds * 1000);
   await server.close();

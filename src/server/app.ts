@@ -90,7 +90,7 @@ function withDefaults(options: Partial<Limits>): Limits {
 function observe(state: ServerState, stop: AbortSignal | undefined) {
   const running = new Set<RequestScope>();
   stop?.addEventListener("abort", () => {
-    for (const scope of running) scope.cancel(stop.reason);
+    for (const scope of running) scope.cancel(stopping());
   });
   return async (context: Context<Environment>, next: () => Promise<void>): Promise<void> => {
     const { req } = context;
@@ -98,7 +98,7 @@ function observe(state: ServerState, stop: AbortSignal | undefined) {
     const id = REQUEST_ID.test(asked) ? asked : newId("req_");
     const outgoing = context.env?.outgoing;
     const scope = new RequestScope(id, req.raw.signal, outgoing && (() => outgoing.destroy()));
-    if (stop?.aborted) scope.cancel(stop.reason);
+    if (stop?.aborted) scope.cancel(stopping());
     running.add(scope);
     scope.atEnd(() => running.delete(scope));
     context.set("scope", scope);
@@ -127,6 +127,10 @@ function observe(state: ServerState, stop: AbortSignal | undefined) {
   };
 }
 
+function stopping(): ApiError {
+  return new ApiError(503, "stopping", "The server is stopping.", { retryAfterSeconds: 5 });
+}
+
 function reasonOf({ reason }: AbortSignal): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
@@ -139,8 +143,7 @@ function addRoute(app: App, route: Route, state: ServerState, guard: Guard): voi
     try {
       if (!route.open) {
         await guard.checkKey(req.raw);
-        if (state.isDraining())
-          throw new ApiError(503, "stopping", "The server is stopping.", { retryAfterSeconds: 5 });
+        if (state.isDraining()) throw stopping();
       }
       return await route.handle({ request: req.raw, scope, state });
     } catch (error) {
@@ -156,7 +159,7 @@ function errorResponse(
   state: ServerState,
 ): Response {
   const scope: RequestScope | undefined = context.get("scope");
-  const error = toApiError(cause, route?.prompt);
+  const error = scope?.refusal ?? toApiError(cause, route?.prompt);
   if (error.status >= 500 && scope && !scope.signal.aborted) scope.error = cause;
   if (!scope) state.log("error", "a request failed before it began", errorFields(cause));
   const body = route?.errorBody?.(error, scope?.id ?? "") ?? openAiErrorBody(error);

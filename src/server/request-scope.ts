@@ -1,5 +1,9 @@
 import type { Model } from "../model.ts";
+import { ApiError } from "./api-error.ts";
 import type { ModelPool } from "./model-pool.ts";
+
+/** The status of a request whose client went before the answer, as nginx has it. */
+export const CLIENT_GONE = 499;
 
 /** What belongs to one request until its response has been sent to the end: its id, its model, and how it is cancelled. */
 export class RequestScope {
@@ -50,6 +54,15 @@ export class RequestScope {
   cancel(reason: unknown): void {
     this.#controller.abort(reason ?? new DOMException("the client has gone", "AbortError"));
     for (const branch of this.#branches.splice(0)) branch.abort(this.signal.reason);
+  }
+
+  /** What a request that was cancelled is answered: by the server's own reason, or that the client has gone. */
+  get refusal(): ApiError | undefined {
+    if (!this.signal.aborted) return undefined;
+    const { reason } = this.signal;
+    return reason instanceof ApiError
+      ? reason
+      : new ApiError(CLIENT_GONE, "client_closed_request", "The client has gone.");
   }
 
   atEnd(work: () => void): void {

@@ -5,7 +5,7 @@ import type { Log } from "./log.ts";
 import type { ServerMetrics } from "./metrics.ts";
 import type { ModelPool } from "./model-pool.ts";
 import { readJson } from "./read-json.ts";
-import type { RequestScope } from "./request-scope.ts";
+import { CLIENT_GONE, type RequestScope } from "./request-scope.ts";
 import { eventStream, type ServerEvent } from "./sse.ts";
 import { validate } from "./validate.ts";
 
@@ -107,7 +107,9 @@ async function* ending(
     yield* events;
   } catch (error) {
     scope.error = error;
-    if (!scope.signal.aborted) yield errorEvent(toApiError(error));
+    const refusal = scope.refusal ?? toApiError(error);
+    // Nobody reads it where the client has gone.
+    if (refusal.status !== CLIENT_GONE) yield errorEvent(refusal);
   } finally {
     scope.end();
   }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Model } from "../../src/index.ts";
 import { type App, createApp } from "../../src/server/index.ts";
-import { loadTiny } from "./live-server.ts";
+import { loadTiny, until } from "./live-server.ts";
 
 describe("the app, without a socket", () => {
   let model: Model;
@@ -106,6 +106,32 @@ describe("the app, without a socket", () => {
     const stream = await post(createApp(short), "/v1/completions", request);
     await short.dispose();
     expect(await stream.text()).toContain('"code":"model_unloaded"');
+  });
+
+  it("tells those it cuts off when it stops that it stops, in each API's shape", async () => {
+    const stop = new AbortController();
+    const stopped = createApp(model, { stop: stop.signal });
+    const messages = [{ role: "user", content: "Hi" }];
+    const asked = { model: "tiny", messages, max_tokens: 200, temperature: 0 };
+    const endless = { model: "tiny", prompt: "Hi", max_tokens: 250, ignore_eos: true };
+    const streams = await Promise.all([
+      post(stopped, "/v1/completions", { ...endless, stream: true }),
+      post(stopped, "/v1/chat/completions", { ...asked, ignore_eos: true, stream: true }),
+      post(stopped, "/v1/messages", { ...asked, stream: true }),
+      post(stopped, "/v1/responses", { model: "tiny", input: "Hi", max_output_tokens: 200, stream: true }),
+    ]);
+    const whole = post(stopped, "/v1/completions", endless);
+    await until(() => model.stats.running + model.stats.waiting === 5);
+    stop.abort();
+    const lastEvents = await Promise.all(
+      streams.map(async (stream) => (await stream.text()).trimEnd().split("\n\n").at(-1)!),
+    );
+    for (const last of lastEvents) expect(last).toContain('"code":"stopping"');
+    expect(lastEvents[0]).toMatch(/^data: \{"error":/);
+    expect(lastEvents[2]).toMatch(/^event: error\ndata: \{"type":"error","error":\{"type":"overloaded_error"/);
+    expect(lastEvents[3]).toMatch(/^event: error\n/);
+    const refused = await whole;
+    expect([refused.status, await codeOf(refused)]).toEqual([503, "stopping"]);
   });
 
   it("tells tokens and texts of each other", async () => {

@@ -8,12 +8,12 @@ const endless = { ignore_eos: true, temperature: 0 };
 describe("a server in trouble lives, and answers others", () => {
   let model: Model;
   let server: LiveServer;
-  const logged: { message: string; fields: Record<string, unknown> }[] = [];
+  const logged: { level: string; message: string; fields: Record<string, unknown> }[] = [];
   beforeAll(async () => {
     model = await loadTiny();
     server = await liveServer([model], {
       stallMs: 200,
-      log: (_level, message, fields = {}) => logged.push({ message, fields }),
+      log: (level, message, fields = {}) => logged.push({ level, message, fields }),
     });
   });
   afterAll(async () => {
@@ -64,9 +64,13 @@ describe("a server in trouble lives, and answers others", () => {
       }).catch(() => undefined),
     );
     await until(() => model.stats.running > 0 && model.stats.waiting > 0);
+    const before = logged.length;
     for (const abort of aborts) abort.abort();
     await Promise.all(requests);
     await until(isIdle);
+    const gone = (): typeof logged => logged.slice(before).filter(({ fields }) => fields.cancelled !== undefined);
+    await until(() => gone().length > 0);
+    for (const { level, fields } of gone()) expect([level, fields.status]).toEqual(["info", 499]);
     await answersOthers();
   });
 
