@@ -104,9 +104,14 @@ export class Model implements AsyncDisposable, DraftModel {
    * Answers a conversation through the model's chat template.
    *
    * Throws ERR_NO_CHAT_TEMPLATE for a model without one, ERR_CHAT_TEMPLATE when it refuses the conversation,
-   * `context_length_exceeded` when the prompt leaves no room for an answer, ERR_ARGUMENT for bad options.
+   * `context_length_exceeded` when the prompt leaves no room for an answer, ERR_ARGUMENT for bad options and no messages.
    */
   chat(messages: readonly ChatMessage[], options: ChatOptions = {}): Generation {
+    if (messages.length === 0)
+      throw new HalfbyteError("ERR_ARGUMENT", "the conversation is empty", {
+        place: "messages",
+        expected: "at least one message",
+      });
     const prompt = this.renderChat(messages, options);
     return this.#generate(this.encodeChat(prompt), { startsText: true, ...options });
   }

@@ -1,5 +1,5 @@
 import { HalfbyteError } from "../errors.ts";
-import type { TokenConstraint } from "../grammar/token-constraint.ts";
+import type { CompiledConstraint, TokenConstraint } from "../grammar/token-constraint.ts";
 import type { AnsweringModel } from "./answer.ts";
 import { type CheckedSamplingOptions, checkSamplingOptions, type SamplingOptions } from "./sampling/options.ts";
 import type { DraftModel } from "./speculation/draft-model.ts";
@@ -18,7 +18,7 @@ export interface GenerateOptions extends SamplingOptions {
   readonly startsText?: boolean;
   /** Stops the generation within one step; iterating then throws the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Says which tokens may come next. The generation moves it along: give each one of its own, by `clone`. */
+  /** Says which tokens may come next. The generation moves it along: give each one of its own, by `start` or `clone`. */
   readonly constraint?: TokenConstraint;
   /** Report log-probabilities of the prompt's tokens, and of this many of the likeliest in each place, 0 to 20. */
   readonly promptLogprobs?: number;
@@ -92,6 +92,7 @@ export function checkGenerateOptions(
       `${vocabularySize} tokens`,
       draft.tokenizer.vocabularySize,
     );
+  if (options.constraint) takeConstraint(options.constraint);
   return {
     sampling,
     maxTokens: Math.min(maxTokens, room),
@@ -106,6 +107,20 @@ export function checkGenerateOptions(
     cachePrompt,
     speculation: speculation === false ? undefined : speculation,
   };
+}
+
+/** Constraints that a generation moves along already. */
+const taken = new WeakSet<object>();
+
+function takeConstraint(constraint: TokenConstraint | CompiledConstraint): void {
+  const refuse = (problem: string, remedy: string): never => {
+    throw new HalfbyteError("ERR_ARGUMENT", problem, { place: "constraint", remedy });
+  };
+  if (typeof (constraint as TokenConstraint).accept !== "function")
+    refuse("it was not started", "give what its start() returns, a new one for each generation");
+  if (taken.has(constraint))
+    refuse("another generation was given it", "call start() for each generation, or clone() to go on from where it is");
+  taken.add(constraint);
 }
 
 function isLogprobs(count: number | undefined): boolean {

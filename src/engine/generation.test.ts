@@ -76,6 +76,28 @@ describe("a generation", () => {
     );
   });
 
+  it("needs a message to answer", () => {
+    expect(() => model.chat([])).toThrow(expect.objectContaining({ code: "ERR_ARGUMENT", place: "messages" }));
+  });
+
+  it("takes a constraint once, and only one that was started", async () => {
+    const compiled = await model.compileConstraint({ type: "regex", pattern: "[ab]{2}" });
+    const constraint = compiled.start();
+    const copy = constraint.clone();
+    expect((await model.complete(prompt, { constraint, maxTokens: 8 }).result).text).toMatch(/^[ab]{2}$/);
+    const refused = (given: object): unknown => {
+      try {
+        return model.complete(prompt, { constraint: given as TokenConstraint });
+      } catch (error) {
+        return error;
+      }
+    };
+    for (const given of [constraint, compiled])
+      expect(refused(given)).toMatchObject({ code: "ERR_ARGUMENT", place: "constraint" });
+    expect((refused(compiled) as Error).message).toContain("start()");
+    expect((await model.complete(prompt, { constraint: copy, maxTokens: 8 }).result).text).toMatch(/^[ab]{2}$/);
+  });
+
   it("says only what its constraint allows, sampled and guessed, and ends when that does", async () => {
     for (const temperature of [0, 2]) {
       const constraint = new Multiples(7, 9);
