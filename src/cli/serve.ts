@@ -2,6 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import { loadModel } from "../index.ts";
+import { ApiError } from "../server/api-error.ts";
 import {
   createApp,
   jsonLog,
@@ -13,6 +14,7 @@ import {
   type ServedModel,
   textLog,
 } from "../server/index.ts";
+import { errorFields } from "../server/log.ts";
 import { EXIT } from "./exit-codes.ts";
 import { pullWithProgress, readTemplate } from "./load.ts";
 import { packageVersion } from "./package-version.ts";
@@ -132,7 +134,12 @@ async function bytesOf(path: string): Promise<number> {
 
 async function load(pool: ModelPool, name: string, interrupt: AbortSignal, log: Log): Promise<void> {
   const start = performance.now();
-  await pool.load(name, interrupt);
+  await pool.load(name, interrupt).catch((error: unknown) => {
+    // Clients must not see the cause; whoever starts the server must.
+    const cause = error instanceof ApiError && error.cause instanceof Error ? error.cause : error;
+    if (!interrupt.aborted) log("error", "model not loaded", { model: name, ...errorFields(cause) });
+    throw cause;
+  });
   const model = pool.list().find((each) => each.name === name)?.model;
   if (!model) return;
   const { executor, contextLength } = model.info;
