@@ -16,6 +16,9 @@ export interface DiffCommandOptions {
   readonly verbose?: boolean;
 }
 
+/** Of tensors, in a message. */
+const SHOWN_NAMES = 3;
+
 /** `halfbyte diff`; its exit codes are those of diff. */
 export async function diffCommand(
   a: string,
@@ -71,11 +74,20 @@ function readable({ tensors }: ModelDifference, { all }: DiffCommandOptions): st
   const heading = ["tensor", "shape", "A", "bits", "B", "bits", "differ", "RMS", "max", "cosine"];
   const lines = shown.length > 0 ? [formatTable([heading, ...rows], [1, 3, 5, 6, 7, 8, 9])] : [];
   const different = tensors.length - equal;
+  const nonFinite = (["a", "b"] as const).flatMap((side) => {
+    const has = tensors.filter(({ difference }) => difference && difference.nonFinite[side] > 0);
+    const count = has.reduce((sum, { difference }) => sum + difference!.nonFinite[side], 0);
+    const names = has.slice(0, SHOWN_NAMES).map((tensor) => oneLine(tensor[side]!.name, 60));
+    const more = has.length > names.length ? ` and ${has.length - names.length} more` : "";
+    return count > 0
+      ? [`${side.toUpperCase()} has ${plural(count, "value")} that are not finite: ${names.join(", ")}${more}`]
+      : [];
+  });
   const verdict =
     different === 0
       ? `all ${plural(equal, "tensor")} are equal`
       : `${plural(different, "tensor")} of ${tensors.length} differ`;
-  return [...lines, verdict].join("\n");
+  return [...lines, ...nonFinite, verdict].join("\n");
 }
 
 function cells({ a, b, difference }: TensorDifference): string[] {
@@ -84,8 +96,21 @@ function cells({ a, b, difference }: TensorDifference): string[] {
   const what = [oneLine((a ?? b)!.name, 60), shapes.join(", "), ...sides];
   if (!difference) return what;
   const { differing, values, rms, max, cosine } = difference;
-  const share = `${((100 * differing) / values).toFixed(1)} %`;
-  return [...what, share, relative(rms), relative(max), cosine === undefined ? "" : cosine.toFixed(7)];
+  return [
+    ...what,
+    shareOf(differing, values),
+    relative(rms),
+    relative(max),
+    cosine === undefined ? "" : cosine.toFixed(7),
+  ];
+}
+
+/** What is not 0 is not shown as 0, and what is not all not as 100. */
+function shareOf(part: number, all: number): string {
+  const percent = (100 * part) / all;
+  if (part > 0 && percent < 0.05) return "< 0.1 %";
+  if (part < all && percent >= 99.95) return "> 99.9 %";
+  return `${percent.toFixed(1)} %`;
 }
 
 function relative(value: number): string {

@@ -1,8 +1,13 @@
-/** Two tensors value by value; differences are relative to the root mean square of A's values. */
+/**
+ * Two tensors value by value. Root mean squares, the largest difference and the cosine are of the values that are finite in
+ * both; differences are relative to the root mean square of A's values.
+ */
 export interface ValueDifference {
   /** Values that are not the same, and of how many. */
   readonly differing: number;
   readonly values: number;
+  /** Values that are NaN or infinite, on each side. */
+  readonly nonFinite: { readonly a: number; readonly b: number };
   /** Root mean square of the difference. */
   readonly rms: number;
   readonly max: number;
@@ -19,23 +24,32 @@ export class ValueComparison {
   #squaresOfDifference = 0;
   #product = 0;
   #max = 0;
+  #nonFiniteOfA = 0;
+  #nonFiniteOfB = 0;
+  #finiteInBoth = 0;
 
   add(a: Float32Array, b: Float32Array): void {
-    let [squaresOfA, squaresOfB, squaresOfDifference, product] = [0, 0, 0, 0];
+    let [squaresOfA, squaresOfB, squaresOfDifference, product, finite] = [0, 0, 0, 0, 0];
     for (let i = 0; i < a.length; i++) {
       const x = a[i]!;
       const y = b[i]!;
+      const isDifferent = x !== y && !(Number.isNaN(x) && Number.isNaN(y));
+      if (isDifferent) this.#differing++;
+      const [finiteX, finiteY] = [Number.isFinite(x), Number.isFinite(y)];
+      if (!finiteX) this.#nonFiniteOfA++;
+      if (!finiteY) this.#nonFiniteOfB++;
+      if (!finiteX || !finiteY) continue;
+      finite++;
       squaresOfA += x * x;
       squaresOfB += y * y;
       product += x * y;
-      if (x === y || (Number.isNaN(x) && Number.isNaN(y))) continue;
-      this.#differing++;
+      if (!isDifferent) continue;
       const difference = Math.abs(x - y);
       squaresOfDifference += difference * difference;
-      // Not Math.max: a difference that is no number counts.
-      if (!(difference <= this.#max)) this.#max = difference;
+      if (difference > this.#max) this.#max = difference;
     }
     this.#values += a.length;
+    this.#finiteInBoth += finite;
     this.#squaresOfA += squaresOfA;
     this.#squaresOfB += squaresOfB;
     this.#squaresOfDifference += squaresOfDifference;
@@ -44,13 +58,15 @@ export class ValueComparison {
 
   get result(): ValueDifference {
     const [values, differing] = [this.#values, this.#differing];
-    const size = Math.sqrt(this.#squaresOfA / values);
-    const relative = (difference: number): number => (differing === 0 ? 0 : difference / size);
+    const finite = this.#finiteInBoth;
+    const size = Math.sqrt(this.#squaresOfA / finite);
+    const relative = (difference: number): number => (difference === 0 ? 0 : difference / size);
     const lengths = Math.sqrt(this.#squaresOfA) * Math.sqrt(this.#squaresOfB);
     return {
       differing,
       values,
-      rms: relative(Math.sqrt(this.#squaresOfDifference / values)),
+      nonFinite: { a: this.#nonFiniteOfA, b: this.#nonFiniteOfB },
+      rms: relative(Math.sqrt(this.#squaresOfDifference / Math.max(1, finite))),
       max: relative(this.#max),
       cosine: lengths === 0 ? undefined : differing === 0 ? 1 : Math.min(1, this.#product / lengths),
     };

@@ -112,6 +112,25 @@ describe("a difference", () => {
     expect(byRole((await diffModels(b, a)).tensors, "layers.0.k.bias")).not.toHaveProperty("b");
   });
 
+  it("counts what is not finite apart, and measures the rest", async () => {
+    const norm = "model.layers.0.input_layernorm.weight";
+    const withNorm = (...values: number[]): Promise<OpenModel> => {
+      const changed = written();
+      const all = Float32Array.from({ length: 64 }, (_, i) => values[i] ?? 1);
+      changed.tensors.set(norm, newTensor("F32", [64], all));
+      return open(changed);
+    };
+    const [a, b] = [await withNorm(NaN, Infinity, 1, 1), await withNorm(NaN, 1, NaN, 1.5)];
+    const { equal, tensors } = await diffModels(a, b);
+    expect(equal).toBe(false);
+    expect(tensors[0]).toMatchObject({ role: "layers.0.attention_input", equal: false });
+    expect(tensors[0]!.difference).toMatchObject({ differing: 3, values: 64, nonFinite: { a: 2, b: 2 }, max: 0.5 });
+    expect(tensors[0]!.difference!.rms).toBeCloseTo(0.5 / Math.sqrt(61), 12);
+    expect(tensors[0]!.difference!.cosine).toBeGreaterThan(0.99);
+    expect((await diffModels(a, a)).tensors.every(({ difference }) => difference!.rms === 0)).toBe(true);
+    expect((await diffModels(a, a)).equal).toBe(true);
+  });
+
   it("cannot be told of two architectures", async () => {
     const models = [await openGgufFile(tinyGguf("llama")), await openGgufFile(tinyGguf("gemma3"))] as const;
     await expect(diffModels(...models)).rejects.toMatchObject({

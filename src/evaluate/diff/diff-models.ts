@@ -31,7 +31,7 @@ export interface TensorDifference {
 
 export interface ModelDifference {
   readonly equal: boolean;
-  /** The most different first: missing ones, other shapes, then by the root mean square of the difference. */
+  /** The most different first: missing ones, other shapes, values that are not finite, then by the root mean square of the difference. */
   readonly tensors: readonly TensorDifference[];
 }
 
@@ -176,9 +176,13 @@ function describe(matrix: Matrix): string {
 }
 
 function mostDifferentFirst(x: TensorDifference, y: TensorDifference): number {
-  const [ofX, ofY] = [x, y].map(({ difference }) => {
-    const rms = difference?.rms ?? Number.POSITIVE_INFINITY;
-    return Number.isNaN(rms) ? Number.POSITIVE_INFINITY : rms;
-  }) as [number, number];
+  const [ofX, ofY] = [sizeOf(x), sizeOf(y)];
   return ofX === ofY ? 0 : ofY - ofX;
+}
+
+/** Values that one side alone has as no numbers are past any distance. */
+function sizeOf({ equal, difference }: TensorDifference): number {
+  if (!difference) return Number.POSITIVE_INFINITY;
+  const { nonFinite, rms } = difference;
+  return !equal && nonFinite.a + nonFinite.b > 0 ? Number.POSITIVE_INFINITY : rms;
 }
