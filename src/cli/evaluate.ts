@@ -1,5 +1,5 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
-import { basename } from "node:path";
+import { access, constants, readFile, stat, writeFile } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import type { NamedFile } from "../evaluate/candidate.ts";
 import { type EvaluateOptions, evaluateFiles } from "../evaluate/evaluate-files.ts";
@@ -41,6 +41,7 @@ export async function evaluateCommand(
       place: "--picture",
       remedy: "name the reference with --against",
     });
+  if (picture !== undefined) await checkPicture(picture);
   const text = options.text === undefined ? undefined : await readText(options.text);
   const opened: NamedFile[] = [];
   try {
@@ -135,6 +136,28 @@ function show(evaluation: Evaluation, options: EvaluateCommandOptions): void {
   if (!options.quiet) for (const note of evaluationNotes(evaluation)) stderr.write(`${styled(stderr, "dim", note)}\n`);
 }
 
+/** Before hours of measuring: throws what `writePicture` would, as far as that can be known. */
+async function checkPicture(path: string): Promise<void> {
+  if (!/\.svg$/i.test(path))
+    throw new HalfbyteError("ERR_ARGUMENT", "a picture is an SVG file", {
+      place: "--picture",
+      expected: "a name that ends in .svg",
+      got: path,
+    });
+  try {
+    const there = await stat(path).catch(() => undefined);
+    if (there?.isDirectory()) throw new Error("a folder of this name is there");
+    await access(there ? path : dirname(path), constants.W_OK);
+  } catch (cause) {
+    throw cannotWrite(path, cause);
+  }
+}
+
+function cannotWrite(path: string, cause: unknown): HalfbyteError {
+  const [reason] = (cause instanceof Error ? cause.message : String(cause)).split(",");
+  return new HalfbyteError("ERR_IO", `cannot write the picture: ${reason}`, { place: path, cause });
+}
+
 async function writePicture(path: string, { reference, models, predictions }: Evaluation): Promise<void> {
   const points = models.flatMap(({ name, file, comparison }) =>
     comparison
@@ -156,6 +179,6 @@ async function writePicture(path: string, { reference, models, predictions }: Ev
   try {
     await writeFile(path, svg);
   } catch (cause) {
-    throw new HalfbyteError("ERR_IO", "cannot write the picture", { place: path, cause });
+    throw cannotWrite(path, cause);
   }
 }

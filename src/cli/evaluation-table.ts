@@ -85,7 +85,8 @@ function withError({ mean, standardError }: Mean, format: (value: number) => str
 }
 
 function percent(share: number): string {
-  return `${(100 * share).toFixed(2)} %`;
+  // What is rounded to 0 has no sign.
+  return `${(100 * share).toFixed(2).replace(/^-(?=[0.]+$)/, "")} %`;
 }
 
 /** Three digits of what is near `size`, and its error to the same place. */

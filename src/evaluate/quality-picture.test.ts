@@ -36,6 +36,15 @@ describe("a picture of quality against size", () => {
     expect(numbers(svg, /<circle[^>]* c[xy]="([\d.]+)"/g).every((at) => at >= 0 && at <= 800)).toBe(true);
   });
 
+  it("has short labels on its axes, however small the differences are", () => {
+    const exponents = Array.from({ length: 12 }, (_, i) => i + 1);
+    for (const exponent of exponents) {
+      const svg = qualityPicture([point("a", 4, 10 ** -exponent), point("b", 5, 40 * 10 ** -exponent)], text);
+      for (const [, label] of svg.matchAll(/<text class="soft"[^>]*>([\d.e-]+)</g))
+        expect(label!.length).toBeLessThan(7);
+    }
+  });
+
   it("cannot be driven by a name", () => {
     const svg = qualityPicture([point('</title><script>"&\u0007', 4, 0.1)], text);
     expect(svg).not.toContain("<script");

@@ -103,14 +103,17 @@ function logScale(values: readonly number[]): Scale {
   const ticks = [];
   for (let exponent = Math.floor(Math.log10(low)); 10 ** exponent <= high; exponent++)
     for (const factor of factors) {
-      const value = factor * 10 ** exponent;
+      // 10 ** −5 is 9.999999999999999e-6 for some engines: the literal is exact.
+      const value = Number(`${factor}e${exponent}`);
       if (value > low && value <= high) ticks.push({ at: at(value), text: shortNumber(value) });
     }
   return { at, ticks };
 }
 
 function shortNumber(value: number): string {
-  return value >= 1e-4 || value === 0 ? String(Number(value.toPrecision(6))) : value.toExponential();
+  return value >= 1e-4 || value === 0
+    ? String(Number(value.toPrecision(6)))
+    : Number(value.toPrecision(6)).toExponential();
 }
 
 interface Placed extends PicturePoint {
