@@ -36,7 +36,7 @@ export function addEvaluateCommands(program: Command, interrupt: AbortSignal): v
     );
   // Here weights are measured, and 16 bits keep activations out of it.
   const activations = evaluate.options.find((option) => option.attributeName() === "activations")!;
-  activations.description = "precision of activations (default: a16)";
+  activations.description = "precision of activations (default: a16, whatever HALFBYTE_ACTIVATIONS says)";
 
   program
     .command("diff")
@@ -53,7 +53,7 @@ export function addEvaluateCommands(program: Command, interrupt: AbortSignal): v
     .option("--verbose", "show stacks of errors")
     .addHelpText(
       "after",
-      "\nExit codes: 0 equal, 1 different, 2 wrong usage or trouble.\n\nExample:\n  halfbyte diff ./model.gguf ./folder",
+      "\nExit codes: 0 equal, 1 different, 2 wrong usage or trouble, 130 interrupted.\n\nExample:\n  halfbyte diff ./model.gguf ./folder",
     )
     .action(async (a: string, b: string, options) => (await import("./diff.ts")).diffCommand(a, b, options, interrupt));
 }
