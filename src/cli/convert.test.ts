@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -49,12 +49,29 @@ describe("halfbyte convert", () => {
 
   it("leaves nothing behind when it is interrupted while it writes", async () => {
     const interrupt = new AbortController();
+    let said = "";
     onError = (text) => {
+      said += text;
       if (text.includes("writing")) interrupt.abort(new DOMException("interrupted", "AbortError"));
     };
     const converting = convert(MODEL, join(folder, "model"), { to: "f32" }, interrupt.signal);
     await expect(converting).rejects.toThrow(/interrupted/);
+    expect(said).toMatch(/interrupted; nothing was written\n$/);
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("names the folder of a model that is broken", async () => {
+    const model = join(folder, "broken");
+    await mkdir(model);
+    const conversion = () => convert(model, join(folder, "out"), { to: "f32", quiet: true }, never);
+    await expect(conversion()).rejects.toThrow(`${model}: the model has no config.json`);
+    await writeFile(join(model, "config.json"), "{}");
+    await expect(conversion()).rejects.toThrow(`${model}: the model has neither model.safetensors nor`);
+    const index = { weight_map: { a: "model-00001-of-00001.safetensors" } };
+    await writeFile(join(model, "model.safetensors.index.json"), JSON.stringify(index));
+    await expect(conversion()).rejects.toThrow(
+      `${model}, "model-00001-of-00001.safetensors": a file of the model is missing`,
+    );
   });
 
   it("writes nothing where a tensor cannot be held, and names it", async () => {

@@ -60,8 +60,11 @@ export async function convert(
     const seconds = (performance.now() - started) / 1000;
     process.stdout.write(options.json ? json(place, output, options.to, conversion, seconds) : `${output}\n`);
     if (!options.quiet && !options.json) process.stderr.write(summary(conversion, seconds));
-  } finally {
+  } catch (error) {
     progress?.clear();
+    if (interrupt.aborted && !options.quiet) process.stderr.write("interrupted; nothing was written\n");
+    throw error;
+  } finally {
     await file.close();
   }
 }
@@ -75,7 +78,8 @@ function json(place: string, output: string, to: string, conversion: Conversion,
 function summary({ tensors, bytes, rounded, notes }: Conversion, seconds: number): string {
   const lines = [`${formatCount(tensors.length)} tensors, ${formatBytes(bytes)}, in ${formatDuration(seconds * 1000)}`];
   if (rounded.length > 0) {
-    const more = rounded.length > SHOWN_NAMES ? ` and ${formatCount(rounded.length - SHOWN_NAMES)} more` : "";
+    const more =
+      rounded.length > SHOWN_NAMES ? ` and ${formatCount(rounded.length - SHOWN_NAMES)} more; --json has all` : "";
     lines.push(`rounded: ${rounded.slice(0, SHOWN_NAMES).join(", ")}${more}`);
   } else lines.push("every weight is the same");
   for (const note of notes) lines.push(`note: ${note}`);

@@ -39,7 +39,7 @@ export async function openModelFile(reference: string): Promise<OpenedFile> {
 async function openPath(path: string): Promise<GgufFile | HuggingFaceFolder> {
   const isFolder = (await stat(path)).isDirectory();
   const open = (folder: string) => (name: string) => openIfPresent(join(folder, name));
-  return isFolder ? openHuggingFaceFolder(open(path)) : openGgufByName(basename(path), open(dirname(path)));
+  return isFolder ? openHuggingFaceFolder(open(path), path) : openGgufByName(basename(path), open(dirname(path)));
 }
 
 async function closedOnFailure(source: ByteSource): Promise<GgufFile> {

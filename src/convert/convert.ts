@@ -4,6 +4,7 @@ import type { GgufMetadata } from "../formats/gguf/metadata.ts";
 import type { GgufFile } from "../formats/gguf/open-gguf.ts";
 import { ggufMatrix } from "../formats/read-tensor.ts";
 import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
+import { openModel } from "../models/open-model.ts";
 import type { FloatType } from "../weights/quantized-matrix.ts";
 import { fileType, measured } from "./file-facts.ts";
 import { FOLDER_ENCODINGS, vouchedForm } from "./folder-form.ts";
@@ -82,6 +83,7 @@ async function folderToFolder(
   target: FolderTarget,
   options: PlanOptions,
 ): Promise<Conversion> {
+  const unchecked = await checkRunnable(file);
   const { items, notes } = await folderItems(file, options.changes);
   const plan = await planFolder(items, target, options);
   const others = await otherFiles(file);
@@ -90,9 +92,23 @@ async function folderToFolder(
     format: "folder",
     ...measured(plan.outgoing),
     rounded: plan.rounded,
-    notes: [...notes.lines(), ...plan.notes],
+    notes: [...unchecked, ...notes.lines(), ...plan.notes],
     write: (folder, writeOptions) => writeFolder(folder, plan, config, others, writeOptions),
   };
+}
+
+/**
+ * Throws what `run` would for a model that is broken or a rank's share of one; of an architecture Halfbyte does not know the
+ * note that is returned says that it was not looked at.
+ */
+async function checkRunnable(file: HuggingFaceFolder): Promise<string[]> {
+  try {
+    (await openModel(file)).compile();
+    return [];
+  } catch (error) {
+    if (!(error instanceof HalfbyteError) || error.code !== "ERR_UNKNOWN_ARCHITECTURE") throw error;
+    return [`not checked whether this is a whole model: ${error.message}`];
+  }
 }
 
 const FLOAT_NAMES: Record<FloatType, string> = { f16: "float16", bf16: "bfloat16", f32: "float32" };

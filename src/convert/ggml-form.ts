@@ -16,6 +16,10 @@ export const GGUF_ENCODINGS: readonly GgufEncoding[] = ["F32", "F16", "BF16", "Q
 
 const FLOATS: Partial<Record<GgufEncoding, FloatType>> = { F32: "f32", F16: "f16", BF16: "bf16" };
 
+export function isFloat(encoding: GgufEncoding): boolean {
+  return FLOATS[encoding] !== undefined;
+}
+
 /** Where nothing is asked for: the smallest type that holds the matrix. */
 const SMALLEST_FIRST: readonly WritableBlocks[] = ["Q4_0", "Q4_1", "Q4_K", "Q8_0"];
 

@@ -71,6 +71,7 @@ export async function planFolder(
   const floats: string[] = [];
   const rounded: string[] = [];
   const kept: string[] = [];
+  const shortened: string[] = [];
   const withNaN = new Set<string>();
   const total = items.reduce((sum, item) => sum + bytesOf(item), 0);
   let done = 0;
@@ -83,8 +84,9 @@ export async function planFolder(
       outgoing.push(encodedTensors(stem, encoded.source, encoded.form));
     } else {
       if (isLinear(item) && !isEmbedding(stem)) floats.push(stem);
-      if (isQuantized(item) && encoding) kept.push(stem);
+      const before = rounded.length;
       outgoing.push(await floatItem(item, target, options, rounded, withNaN));
+      if (isQuantized(item) && encoding) (rounded.length > before ? shortened : kept).push(stem);
     }
     done += bytesOf(item);
     onProgress?.(done, total);
@@ -97,6 +99,8 @@ export async function planFolder(
       remedy: "halfbyte quantize makes 4-bit weights of floats",
     });
   const notes = kept.length > 0 ? [`floats, since ${target} has no place for it as it is: ${kept.join(", ")}`] : [];
+  if (shortened.length > 0)
+    notes.push(`floats that are rounded, since ${target} has no place for it as it is: ${shortened.join(", ")}`);
   return { outgoing, quantization, rounded, notes: [...notes, ...nanNotes(withNaN)] };
 }
 

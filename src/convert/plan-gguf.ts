@@ -1,8 +1,10 @@
+import { HalfbyteError } from "../errors.ts";
 import { readBytes } from "../formats/byte-source.ts";
 import { type GgmlType, ggmlTypes } from "../formats/ggml/types.ts";
 import type { GgufTensor } from "../formats/gguf/parse.ts";
 import type { MatrixSource } from "../weights/matrix-source.ts";
-import { exactGgmlType, type GgufEncoding, ggufTensor, typeNamed } from "./ggml-form.ts";
+import { exactGgmlType, type GgufEncoding, ggufTensor, isFloat, typeNamed } from "./ggml-form.ts";
+import { GrownMatrices } from "./grown-matrices.ts";
 import { type NearestForm, nearestMatrix } from "./nearest.ts";
 import { isRefusal, nanNotes, type PlanOptions } from "./plan-folder.ts";
 import type { GgufHeader, Outgoing } from "./writer.ts";
@@ -42,8 +44,13 @@ export async function planGguf(
   asked: GgufEncoding | undefined,
   { lossy, signal, onProgress }: PlanOptions = {},
 ): Promise<GgufPlan> {
+  if (asked && !isFloat(asked) && !items.some(isQuantized))
+    throw new HalfbyteError("ERR_UNSUPPORTED", `nothing here is quantised, so that nothing becomes ${asked}`, {
+      remedy: "halfbyte quantize makes 4- and 8-bit weights of floats",
+    });
   const outgoing: Outgoing<GgufHeader>[] = [];
   const rounded: string[] = [];
+  const grown = new GrownMatrices();
   const withNaN = new Set<string>();
   const total = items.reduce((sum, item) => sum + bytesOf(item), 0);
   let done = 0;
@@ -54,7 +61,9 @@ export async function planGguf(
     else {
       const { name, matrix, shape } = item;
       try {
-        outgoing.push(ggufTensor(name, matrix, await exactGgmlType(matrix, asked, signal, withNaN), shape));
+        const type = await exactGgmlType(matrix, asked, signal, withNaN);
+        outgoing.push(ggufTensor(name, matrix, type, shape));
+        if (asked === undefined) grown.add(matrix, type);
       } catch (error) {
         if (!lossy || !isRefusal(error)) throw error;
         outgoing.push(roundedTensor(item, asked!, error));
@@ -64,7 +73,12 @@ export async function planGguf(
     done += bytesOf(item);
     onProgress?.(done, total);
   }
-  return { outgoing, rounded, notes: nanNotes(withNaN), commonest: commonest(outgoing) };
+  return { outgoing, rounded, notes: [...grown.notes(), ...nanNotes(withNaN)], commonest: commonest(outgoing) };
+}
+
+function isQuantized(item: GgufItem): boolean {
+  if ("copy" in item) return item.copy.type.blockSize > 1;
+  return "matrix" in item && item.matrix.like.kind === "quantized";
 }
 
 function roundedTensor(

@@ -18,7 +18,7 @@ export async function openReference(reference: string, signal: AbortSignal | und
 export async function openPath(path: string): Promise<GgufFile | HuggingFaceFolder> {
   const isFolder = (await stat(path)).isDirectory();
   const open = (folder: string) => (name: string) => openIfPresent(join(folder, name));
-  return isFolder ? openHuggingFaceFolder(open(path)) : openGgufByName(basename(path), open(dirname(path)));
+  return isFolder ? openHuggingFaceFolder(open(path), path) : openGgufByName(basename(path), open(dirname(path)));
 }
 
 async function openIfPresent(path: string): Promise<ByteSource | undefined> {

@@ -10,7 +10,8 @@ import {
 import { groupValue, offsetValue } from "../../weights/unpack.ts";
 import type { FlatValues } from "./tensors.ts";
 
-export const INEXACT_REMEDY: string = "choose an encoding that holds it, or let it be rounded (--lossy)";
+export const INEXACT_REMEDY: string =
+  "choose an encoding that holds it, or let it be rounded (halfbyte convert --lossy)";
 
 /**
  * The same weights in the form an encoding asks for, or ERR_UNSUPPORTED with the reason: nothing here rounds. `encoding`

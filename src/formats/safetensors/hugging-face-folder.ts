@@ -38,9 +38,9 @@ export interface HuggingFaceFolder {
 /**
  * Opens `config.json`, `generation_config.json` where there is one, and the headers of `model.safetensors` or of all
  * files `model.safetensors.index.json` names. Throws ERR_MISSING for a file or tensor that is not there, and what
- * `openSafetensors` and `readJson` throw; all that was opened is closed then.
+ * `openSafetensors` and `readJson` throw; all that was opened is closed then. `place` is what errors call the folder.
  */
-export async function openHuggingFaceFolder(open: OpenFile): Promise<HuggingFaceFolder> {
+export async function openHuggingFaceFolder(open: OpenFile, place?: string): Promise<HuggingFaceFolder> {
   const whole = async <T>(fileName: string, read: (source: ByteSource) => Promise<T>): Promise<T | undefined> => {
     const source = await open(fileName);
     try {
@@ -50,7 +50,7 @@ export async function openHuggingFaceFolder(open: OpenFile): Promise<HuggingFace
     }
   };
   const config = await whole("config.json", (source) => readJsonObject(source, MAX_CONFIG_BYTES));
-  if (!config) throw new HalfbyteError("ERR_MISSING", "the model has no config.json");
+  if (!config) throw new HalfbyteError("ERR_MISSING", "the model has no config.json", { ...(place && { place }) });
   const generationConfig = await whole("generation_config.json", (source) => readJsonObject(source, MAX_CONFIG_BYTES));
 
   const sources: ByteSource[] = [];
@@ -63,7 +63,8 @@ export async function openHuggingFaceFolder(open: OpenFile): Promise<HuggingFace
     return source && (await openSafetensors(source)).tensors;
   };
   try {
-    const tensors = (await openWeights(WEIGHTS)) ?? shardedTensors(await whole(INDEX, readJsonObject), openWeights);
+    const tensors =
+      (await openWeights(WEIGHTS)) ?? shardedTensors(await whole(INDEX, readJsonObject), openWeights, place);
     return {
       config,
       generationConfig,
@@ -82,8 +83,12 @@ export async function openHuggingFaceFolder(open: OpenFile): Promise<HuggingFace
 async function shardedTensors(
   index: JsonObject | undefined,
   openWeights: (fileName: string) => Promise<ReadonlyMap<string, SafetensorsTensor> | undefined>,
+  folder: string | undefined,
 ): Promise<ReadonlyMap<string, SafetensorsTensor>> {
-  if (!index) throw new HalfbyteError("ERR_MISSING", `the model has neither ${WEIGHTS} nor ${INDEX}`);
+  if (!index)
+    throw new HalfbyteError("ERR_MISSING", `the model has neither ${WEIGHTS} nor ${INDEX}`, {
+      ...(folder && { place: folder }),
+    });
   const { weight_map: weightMap } = index;
   if (!isJsonObject(weightMap)) throw new HalfbyteError("ERR_FORMAT", "no weight_map", { place: INDEX });
   const shards = new Map<string, ReadonlyMap<string, SafetensorsTensor>>();
@@ -100,7 +105,10 @@ async function shardedTensors(
     if (!shard) {
       if (shards.size === MAX_SHARDS) throw new HalfbyteError("ERR_LIMIT", `more than ${MAX_SHARDS} files`, { place });
       shard = await openWeights(fileName);
-      if (!shard) throw new HalfbyteError("ERR_MISSING", "a file of the model is missing", { place: shown(fileName) });
+      if (!shard)
+        throw new HalfbyteError("ERR_MISSING", "a file of the model is missing", {
+          place: folder ? `${folder}, ${shown(fileName)}` : shown(fileName),
+        });
       shards.set(fileName, shard);
     }
     const tensor = shard.get(name);
