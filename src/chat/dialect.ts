@@ -1,8 +1,10 @@
 import type { ConstraintOptions, ConstraintSpec } from "../grammar/token-constraint.ts";
 import type { Model } from "../model.ts";
+import type { ChatMessage } from "../text/chat-template.ts";
 import { detectReasoning, opensReasoning, type ReasoningFormat } from "../text/reasoning/reasoning-splitter.ts";
 import { detectToolCalls, type ToolCallFormat } from "../text/tool-calls/tool-call-format.ts";
-import type { Conversation } from "./conversation.ts";
+import type { Conversation, FunctionTool } from "./conversation.ts";
+import { describeTools, readsTools } from "./described-tools.ts";
 
 /** Calls of one answer that a constraint makes room for. */
 const MAX_CALLS = 8;
@@ -21,11 +23,12 @@ export interface Dialect {
 
 /** Renders a conversation and tells by the model's template how it will be answered. Throws as `Model.renderChat` does. */
 export function dialectOf(model: Model, conversation: Conversation): Dialect {
-  const { messages, toolChoice, templateVariables, reasoning: wanted, prefill = "" } = conversation;
+  const { toolChoice, templateVariables, reasoning: wanted, prefill = "" } = conversation;
   const tools = toolChoice === "none" ? [] : conversation.tools;
   const rendered =
-    model.renderChat(messages, {
-      ...(tools.length > 0 && { tools: tools.map((tool) => ({ type: "function", function: tool })) }),
+    renderWithTools(model, conversation.messages, tools, {
+      // With a format nothing is called.
+      described: !conversation.format,
       templateVariables: { ...(wanted !== undefined && { enable_thinking: wanted }), ...templateVariables },
     }) + prefill;
   const { source } = model.chatTemplates.choose({ tools: tools.length > 0 });
@@ -43,6 +46,31 @@ export function dialectOf(model: Model, conversation: Conversation): Dialect {
     calls,
     markers,
   };
+}
+
+interface RenderOptions {
+  /** A template without tools gets a description of them in their place; default true. */
+  readonly described?: boolean;
+  readonly templateVariables: Readonly<Record<string, unknown>>;
+}
+
+/** A conversation in the model's words, with the tools it may call. Throws as `Model.renderChat` does. */
+export function renderWithTools(
+  model: Model,
+  messages: readonly ChatMessage[],
+  tools: readonly FunctionTool[],
+  { described = true, templateVariables }: RenderOptions,
+): string {
+  if (tools.length === 0) return model.renderChat(messages, { templateVariables });
+  const { source } = model.chatTemplates.choose({ tools: true });
+  if (!readsTools(source)) {
+    const plain = describeTools(messages, described ? tools : [], detectToolCalls(source).syntax);
+    return model.renderChat(plain, { templateVariables });
+  }
+  return model.renderChat(messages, {
+    tools: tools.map((tool) => ({ type: "function", function: tool })),
+    templateVariables,
+  });
 }
 
 /** What the answer must be, and what may come before: undefined where anything goes. */

@@ -1,7 +1,10 @@
 import * as v from "valibot";
+import { renderWithTools } from "../chat/dialect.ts";
 import { integer, jsonObject, modelName, object, optional } from "./fields.ts";
-import { chatMessagesSchema } from "./openai/chat-request.ts";
+import { chatMessagesSchema, chatToolsSchema } from "./openai/chat-request.ts";
+import { readJson } from "./read-json.ts";
 import { bodyOf, json, type Route } from "./route.ts";
+import { validate } from "./validate.ts";
 
 const textSchema = object({
   model: modelName,
@@ -14,6 +17,7 @@ const chatSchema = object({
   model: modelName,
   messages: chatMessagesSchema,
   add_generation_prompt: optional(v.boolean()),
+  tools: optional(chatToolsSchema),
   chat_template_kwargs: optional(jsonObject),
   return_token_strs: optional(v.boolean()),
 });
@@ -33,14 +37,16 @@ export const tokenize: Route = {
     token_strs: v.nullable(v.array(v.string())),
   }),
   async handle(call) {
-    const body = await bodyOf(call, tokenizeSchema);
+    const raw = await readJson(call.request, call.state.limits.maxBodyBytes);
+    const isChat = typeof raw === "object" && raw !== null && "messages" in raw;
+    const body = validate<v.InferOutput<typeof tokenizeSchema>>(isChat ? chatSchema : textSchema, raw);
     const model = await call.scope.lease(call.state.pool, body.model);
     const { tokenizer } = model;
     const ids =
       "prompt" in body
         ? tokenizer.encode(body.prompt, body.add_special_tokens === false ? { addBos: false } : {})
         : model.encodeChat(
-            model.renderChat(body.messages, {
+            renderWithTools(model, body.messages, body.tools ?? [], {
               templateVariables: {
                 add_generation_prompt: body.add_generation_prompt ?? true,
                 ...body.chat_template_kwargs,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Model } from "../../src/index.ts";
 import { type App, createApp } from "../../src/server/index.ts";
-import { loadTiny, until } from "./live-server.ts";
+import { loadTiny, loadTinyWithoutTools, until } from "./live-server.ts";
 
 describe("the app, without a socket", () => {
   let model: Model;
@@ -145,6 +145,22 @@ describe("the app, without a socket", () => {
     const chat = { model: "tiny", messages: [{ role: "user", content: "Hello!" }], return_token_strs: true };
     const { token_strs } = (await (await post(app, "/tokenize", chat)).json()) as { token_strs: string[] };
     expect(token_strs.join("")).toContain("Hello!");
+    const tools = [{ type: "function", function: { name: "weather" } }];
+    const strings = async (to: App): Promise<string> =>
+      ((await (await post(to, "/tokenize", { ...chat, tools })).json()) as { token_strs: string[] }).token_strs.join(
+        "",
+      );
+    expect(await strings(app)).toMatch(/^weather <\|im_start\|>user/);
+    const own = await loadTinyWithoutTools();
+    expect(await strings(createApp(own))).toMatch(/^<\|im_start\|>system\nYou can call .*\n\{"name":"weather"\}\n/);
+    const asked = { model: "tiny", messages: chat.messages, tools, tool_choice: "required", temperature: 0 };
+    const called = (await (await post(createApp(own), "/v1/chat/completions", asked)).json()) as {
+      choices: { message: { tool_calls: { function: { name: string } }[] } }[];
+    };
+    expect(called.choices[0]!.message.tool_calls[0]!.function.name).toBe("weather");
+    await own.dispose();
+    const misspelt = (await (await post(app, "/tokenize", { ...chat, tols: [] })).json()) as object;
+    expect(misspelt).toMatchObject({ error: { code: "unknown_parameter", param: "tols" } });
     const unknown = await post(app, "/detokenize", { model: "tiny", tokens: [99_999] });
     expect([unknown.status, await codeOf(unknown)]).toEqual([400, "invalid_value"]);
   });

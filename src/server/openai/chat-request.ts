@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { type Conversation, type ToolChoice, toolCallMessagePart } from "../../chat/conversation.ts";
+import { type Conversation, type FunctionTool, type ToolChoice, toolCallMessagePart } from "../../chat/conversation.ts";
 import type { ConstraintSpec } from "../../grammar/token-constraint.ts";
 import type { ChatMessage } from "../../text/chat-template.ts";
 import {
@@ -65,6 +65,15 @@ const tool = object({
   }),
 });
 
+const tools = v.pipe(v.array(tool), v.maxLength(MAX_TOOLS));
+
+/** Tools alone. */
+export const chatToolsSchema: v.GenericSchema<unknown, FunctionTool[]> = v.pipe(tools, v.transform(functionTools));
+
+function functionTools(given: v.InferOutput<typeof tools>): FunctionTool[] {
+  return given.map(({ function: each }) => functionTool(each));
+}
+
 const toolChoice = v.union([
   v.picklist(["none", "auto", "required"]),
   object({ type: v.literal("function"), function: object({ name: v.string() }) }),
@@ -94,7 +103,7 @@ const schema = object({
   logprobs: optional(v.boolean()),
   top_logprobs: optional(integer(0, 20)),
   response_format: optional(responseFormat),
-  tools: optional(v.pipe(v.array(tool), v.maxLength(MAX_TOOLS))),
+  tools: optional(tools),
   tool_choice: optional(toolChoice),
   parallel_tool_calls: optional(v.boolean()),
   reasoning_effort: optional(v.picklist(["none", "minimal", "low", "medium", "high", "xhigh"])),
@@ -134,7 +143,7 @@ export interface ChatRequest {
 function readBody(body: Body): ChatRequest {
   demand(!body.top_logprobs || body.logprobs === true, "top_logprobs", "'top_logprobs' needs 'logprobs' to be true.");
   demand(!body.stream_options || body.stream === true, "stream_options", "'stream_options' needs 'stream' to be true.");
-  const tools = (body.tools ?? []).map(({ function: each }) => functionTool(each));
+  const tools = functionTools(body.tools ?? []);
   const choice = body.tool_choice;
   const toolChoice: ToolChoice =
     typeof choice === "object" && choice !== null ? { name: choice.function.name } : (choice ?? "auto");
