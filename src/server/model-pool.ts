@@ -9,8 +9,8 @@ export interface ServedModel {
   readonly load: (signal: AbortSignal) => Promise<Model>;
   /** Memory it will need, as far as that can be told before it is loaded. */
   readonly expectedBytes?: number;
-  /** Stays in memory, and is whoever's who made it. */
-  readonly kept?: boolean;
+  /** Loaded already: it stays in memory, and is whoever's who made it. */
+  readonly kept?: Model;
   /** Seconds since 1970, as `/v1/models` shows it. */
   readonly created?: number;
 }
@@ -64,8 +64,8 @@ export class ModelPool {
         {
           served,
           created: served.created ?? created,
-          state: "unloaded",
-          model: undefined,
+          state: served.kept ? "loaded" : "unloaded",
+          model: served.kept,
           loading: undefined,
           leases: 0,
           tickets: new Set<object>(),
@@ -81,7 +81,7 @@ export class ModelPool {
 
   /** A pool of models that are loaded already, and stay so: whoever loaded them disposes them. */
   static of(...models: readonly Model[]): ModelPool {
-    return new ModelPool(models.map((model) => ({ name: model.info.name, load: async () => model, kept: true })));
+    return new ModelPool(models.map((model) => ({ name: model.info.name, load: async () => model, kept: model })));
   }
 
   get names(): string[] {
