@@ -82,6 +82,10 @@ export class Answer implements Work {
     return { tokens, promptLength: this.#promptLength, sampler: this.#sampler.saveState() };
   }
 
+  get promptTokens(): readonly GeneratedToken[] | undefined {
+    return this.#promptLogProbabilities?.tokens;
+  }
+
   get result(): Promise<GenerationResult> {
     return this.#stream.result;
   }
@@ -197,7 +201,7 @@ export class Answer implements Work {
       finishReason: this.#finishReason,
       ...(this.#stop !== undefined && { stop: this.#stop }),
       tokens: this.#tokens,
-      ...(this.#promptLogProbabilities && { promptTokens: this.#promptLogProbabilities.tokens }),
+      ...(this.promptTokens && { promptTokens: this.promptTokens }),
       usage: { promptTokens, cachedTokens, completionTokens: this.#tokens.length },
       timings: this.#stopwatch.timings(promptTokens - cachedTokens, this.#tokens.length),
       speculation: { proposedTokens: this.#guessed, acceptedTokens: this.#accepted },

@@ -2,7 +2,7 @@ import { HalfbyteError } from "../errors.ts";
 import type { Session } from "../session/session.ts";
 import { Answer, type AnsweringModel } from "./answer.ts";
 import { checkGenerateOptions, type GenerateOptions } from "./generate-options.ts";
-import type { GenerationEvent, GenerationResult } from "./generation-result.ts";
+import type { GeneratedToken, GenerationEvent, GenerationResult } from "./generation-result.ts";
 
 /**
  * An answer under way. Iterate it for its text as it comes, then read `result`; or just await `result`. Leaving the loop
@@ -26,6 +26,11 @@ export class Generation implements AsyncIterable<string> {
       // The result has it.
     }
     return this.#answer.result;
+  }
+
+  /** With `promptLogprobs`, from the first token on: the prompt's tokens, as the result has them. */
+  get promptTokens(): readonly GeneratedToken[] | undefined {
+    return this.#answer.promptTokens;
   }
 
   /** All that is needed to go on with this answer from where it is now: for `Model.encodeSession` and `Model.resume`. */

@@ -57,9 +57,11 @@ export function toApiError(error: unknown, prompt = "messages"): ApiError {
     case "context_length_exceeded":
       return refuse(400, "context_length_exceeded", { param: prompt });
     case "ERR_ARGUMENT":
-      return refuse(400, "invalid_value", { param: error.place });
+      return refuse(400, "invalid_value", {
+        param: error.place?.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      });
     case "ERR_GRAMMAR":
-      return new ApiError(400, "invalid_schema", error.message, { cause: error, param: "response_format" });
+      return grammarRefusal(error, "response_format");
     case "ERR_LIMIT":
       return refuse(400, "invalid_value", { param: error.place });
     case "ERR_UNSUPPORTED":
@@ -87,6 +89,18 @@ export function toApiError(error: unknown, prompt = "messages"): ApiError {
         cause: error,
       });
   }
+}
+
+/** Throws ERR_GRAMMAR of the format in `field` as a refusal that names it, and any other error as it is. */
+export function refuseFormat(field: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof HalfbyteError && error.code === "ERR_GRAMMAR" ? grammarRefusal(error, field) : error;
+  };
+}
+
+function grammarRefusal(cause: HalfbyteError, field: string): ApiError {
+  const param = cause.place?.startsWith("tools[") ? cause.place : field;
+  return new ApiError(400, "invalid_schema", cause.message, { cause, param });
 }
 
 /** The error's parts without its place, which goes into `param`: a place may be a path on the server's disk. */

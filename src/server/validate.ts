@@ -19,15 +19,20 @@ interface Found {
   readonly path: readonly (string | number)[];
 }
 
-/** Of alternatives that all failed, what is wrong inside the one that the value resembles most: it got deepest. */
+/** Of alternatives that all failed, what is wrong inside the one that the value resembles most: it got deepest, or furthest in an array. */
 function innermost({ issue, path: before }: Found): Found {
   const path = [...before, ...(issue.path ?? []).map(({ key }) => key as string | number)];
   let best: Found = { issue, path };
   for (const each of issue.issues ?? []) {
     const found = innermost({ issue: each, path });
-    if (found.path.length > best.path.length) best = found;
+    if (found.path.length > best.path.length || isFurther(found.path, best.path)) best = found;
   }
   return best;
+}
+
+function isFurther(path: Found["path"], than: Found["path"]): boolean {
+  const [index, other] = [path.at(-1), than.at(-1)];
+  return path.length === than.length && typeof index === "number" && typeof other === "number" && index > other;
 }
 
 /** Content parts that other APIs and models know. */

@@ -23,6 +23,11 @@ describe("the app, without a socket", () => {
   const codeOf = async (response: Response): Promise<string> =>
     ((await response.json()) as { error: { code: string } }).error.code;
 
+  it("shows a model that was given to it as loaded, from the start", async () => {
+    const { data } = (await (await createApp(model).request("/v1/models")).json()) as { data: object[] };
+    expect(data).toMatchObject([{ id: "tiny", state: "loaded", max_model_len: 256 }]);
+  });
+
   it("passes a request's id on, or makes one", async () => {
     const given = await app.request("/health", { headers: { "x-request-id": "mine-1" } });
     expect(given.headers.get("x-request-id")).toBe("mine-1");
@@ -132,6 +137,67 @@ describe("the app, without a socket", () => {
     expect(lastEvents[3]).toMatch(/^event: error\n/);
     const refused = await whole;
     expect([refused.status, await codeOf(refused)]).toEqual([503, "stopping"]);
+  });
+
+  it("streams the log-probabilities of an echo before those of what follows", async () => {
+    const asked = {
+      model: "tiny",
+      prompt: ["Hi", "Hello"],
+      max_tokens: 3,
+      temperature: 0,
+      ignore_eos: true,
+      echo: true,
+      logprobs: 1,
+    };
+    for (const max_tokens of [3, 0]) {
+      type Body = { choices: { index: number; text: string; logprobs: Record<string, unknown[]> | null }[] };
+      const whole = (await (await post(app, "/v1/completions", { ...asked, max_tokens })).json()) as Body;
+      const stream = await (await post(app, "/v1/completions", { ...asked, max_tokens, stream: true })).text();
+      const chunks = stream
+        .split("\n\n")
+        .filter((line) => line.startsWith("data: {"))
+        .flatMap((line) => (JSON.parse(line.slice(6)) as Body).choices);
+      for (const { index, text, logprobs } of whole.choices) {
+        const own = chunks.filter((each) => each.index === index);
+        expect(own.map((each) => each.text).join("")).toBe(text);
+        for (const [name, values] of Object.entries(logprobs!))
+          expect(own.flatMap((each) => each.logprobs?.[name] ?? [])).toEqual(values);
+      }
+    }
+  });
+
+  it("names the field that is wrong", async () => {
+    const chat = { model: "tiny", messages: [{ role: "user", content: "Hi" }], max_tokens: 1 };
+    const text = { model: "tiny", prompt: "Hi", max_tokens: 1 };
+    const teapot = { type: "teapot" };
+    for (const [path, body, param] of [
+      ["chat/completions", { ...chat, logit_bias: { 99999: 1 } }, "logit_bias"],
+      ["chat/completions", { ...chat, structured_outputs: { regex: "(" } }, "structured_outputs.regex"],
+      ["chat/completions", { ...chat, structured_outputs: { json: teapot } }, "structured_outputs.json"],
+      [
+        "chat/completions",
+        {
+          ...chat,
+          tools: [{ type: "function", function: { name: "f", parameters: teapot } }],
+          tool_choice: "required",
+        },
+        "tools[0]",
+      ],
+      [
+        "responses",
+        { model: "tiny", input: "Hi", text: { format: { type: "json_schema", name: "f", schema: teapot } } },
+        "text.format",
+      ],
+      ["messages", { ...chat, output_config: { format: { type: "json_schema", schema: teapot } } }, undefined],
+      ["completions", { ...text, prompt: ["Hi", 5] }, "prompt[1]"],
+      ["completions", { ...text, prompt: [[5], [5, 99999]] }, "prompt[1][1]"],
+      ["completions", { ...text, prompt: ["Hi", "x".repeat(2000)] }, "prompt[1]"],
+      ["completions", { ...text, prompt: [5, 99999] }, "prompt[1]"],
+    ] as const) {
+      const response = await post(app, `/v1/${path}`, body);
+      const { error } = (await response.json()) as { error: { param?: string } };
+      expect([response.status, error.param]).toEqual([400, param]);
+    }
   });
 
   it("tells tokens and texts of each other", async () => {

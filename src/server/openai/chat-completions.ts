@@ -3,6 +3,7 @@ import { type Answer, completeAnswer, interleaved, startAnswers } from "../../ch
 import type { AnswerPart } from "../../chat/answer-reader.ts";
 import type { GeneratedToken, Usage } from "../../engine/generation-result.ts";
 import type { Model } from "../../model.ts";
+import { refuseFormat } from "../api-error.ts";
 import { newId } from "../new-id.ts";
 import { answerContext, bodyOf, eventResponse, json, type Route } from "../route.ts";
 import { DONE, type ServerEvent } from "../sse.ts";
@@ -64,7 +65,8 @@ export const chatCompletions: Route = {
   async handle(call) {
     const request = await bodyOf(call, chatRequestSchema);
     const model = await call.scope.lease(call.state.pool, request.model);
-    const answers = await startAnswers(answerContext(call), model, request.conversation);
+    const starting = startAnswers(answerContext(call), model, request.conversation);
+    const answers = await starting.catch(refuseFormat(request.formatField));
     if (request.stream) return eventResponse(call, streamAnswers(request, model, answers));
     return json(await whole(request, model, answers));
   },

@@ -135,6 +135,8 @@ export const chatRequestSchema: v.GenericSchema<unknown, ChatRequest> = v.pipe(s
 export interface ChatRequest {
   readonly model: string;
   readonly conversation: Conversation;
+  /** The field that has its format, for errors. */
+  readonly formatField: string;
   readonly logprobs: boolean;
   readonly stream: boolean;
   readonly includeUsage: boolean;
@@ -155,6 +157,7 @@ function readBody(body: Body): ChatRequest {
     stream: body.stream ?? false,
     includeUsage: body.stream_options?.include_usage ?? false,
     logprobs: body.logprobs ?? false,
+    formatField: formatField(body),
     conversation: {
       messages: chatMessages(body.messages),
       tools,
@@ -180,6 +183,11 @@ function constraintSpec({ response_format: format, structured_outputs: outputs }
   if (format?.type === "json_object") return { type: "json_object" };
   if (format?.type === "json_schema") return { type: "json_schema", schema: format.json_schema.schema ?? {} };
   return undefined;
+}
+
+function formatField({ structured_outputs: outputs }: Body): string {
+  const field = (["regex", "grammar", "json"] as const).find((name) => outputs?.[name]);
+  return field ? `structured_outputs.${field}` : "response_format";
 }
 
 function chatMessages(messages: Message[]): ChatMessage[] {

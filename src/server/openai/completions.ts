@@ -4,6 +4,7 @@ import { choiceOptions } from "../../chat/conversation.ts";
 import type { Generation } from "../../engine/generation.ts";
 import type { GeneratedToken, GenerationResult } from "../../engine/generation-result.ts";
 import type { Model } from "../../model.ts";
+import { ApiError, toApiError } from "../api-error.ts";
 import {
   demand,
   ignored,
@@ -79,7 +80,14 @@ export const completions: Route = {
     const body = await bodyOf(call, requestSchema);
     checkBody(body);
     const model = await call.scope.lease(call.state.pool, body.model);
-    const started = promptsOf(body).flatMap((prompt) => startChoices(call, model, body, prompt));
+    const prompts = promptsOf(body);
+    const started = prompts.flatMap((prompt, index) => {
+      try {
+        return startChoices(call, model, body, prompt);
+      } catch (error) {
+        throw Array.isArray(body.prompt) && typeof body.prompt[0] !== "number" ? ofPrompt(index, error) : error;
+      }
+    });
     for (const { generation } of started) generation.start();
     if (body.stream) return eventResponse(call, streamChoices(call, model, body, started));
     return json(await whole(call, model, body, started));
@@ -98,6 +106,13 @@ function checkBody(body: Body): void {
 function promptsOf({ prompt }: Body): readonly (string | readonly number[])[] {
   if (typeof prompt === "string") return [prompt];
   return typeof prompt[0] === "number" ? [prompt as number[]] : (prompt as string[] | number[][]);
+}
+
+/** What is wrong with one of several prompts. */
+function ofPrompt(index: number, cause: unknown): ApiError {
+  const error = toApiError(cause, "prompt");
+  const param = error.param?.replace(/^prompt/, `prompt[${index}]`);
+  return new ApiError(error.status, error.code, error.message, { cause, param });
 }
 
 interface Started {
@@ -175,12 +190,22 @@ async function* streamChoices(
   const events = started.map(({ generation }) =>
     state.metrics.track(model.info.name, generation.events(), () => generation.result),
   );
-  if (body.echo)
-    for (const [index, { echo }] of started.entries())
-      yield chunk({ index, text: model.tokenizer.decode(echo), logprobs: null, finish_reason: null });
-  for await (const [index, { text, tokens }] of interleaved(events))
+  const unsaid = new Set(body.echo ? started.keys() : []);
+  const echoed = function* (index: number): Generator<ServerEvent, void> {
+    if (!unsaid.delete(index)) return;
+    const { echo, generation } = started[index]!;
+    const text = model.tokenizer.decode(echo);
+    const shown = logprobs[index]?.take(echoedTokens(started[index]!, generation.promptTokens)) ?? null;
+    yield chunk({ index, text, logprobs: shown, finish_reason: null });
+  };
+  // With log-probabilities it has to wait until the prompt has been read.
+  if (!wantsLogprobs(body)) for (const index of started.keys()) yield* echoed(index);
+  for await (const [index, { text, tokens }] of interleaved(events)) {
+    yield* echoed(index);
     if (text || logprobs[index])
       yield chunk({ index, text, logprobs: logprobs[index]?.take(tokens) ?? null, finish_reason: null });
+  }
+  for (const index of started.keys()) yield* echoed(index);
   const results = await Promise.all(started.map(({ generation }) => generation.result));
   for (const [index, { finishReason }] of results.entries())
     yield chunk({ index, text: "", logprobs: null, finish_reason: finishReason === "stop" ? "stop" : "length" });
@@ -204,9 +229,15 @@ function wantsLogprobs({ logprobs }: Body): boolean {
   return logprobs !== null && logprobs !== undefined;
 }
 
-function logprobsOf(model: Model, { echo, promptLength }: Started, result: GenerationResult): LogprobsBody {
-  const shown = echo.length > 0 ? (result.promptTokens ?? []).slice(promptLength - echo.length) : [];
-  return new TextLogprobs(model.tokenizer).take([...shown, ...result.tokens]);
+function logprobsOf(model: Model, started: Started, { promptTokens, tokens }: GenerationResult): LogprobsBody {
+  return new TextLogprobs(model.tokenizer).take([...echoedTokens(started, promptTokens), ...tokens]);
+}
+
+function echoedTokens(
+  { echo, promptLength }: Started,
+  promptTokens: readonly GeneratedToken[] = [],
+): readonly GeneratedToken[] {
+  return promptTokens.slice(promptLength - echo.length);
 }
 
 function meanLogprob(tokens: readonly GeneratedToken[]): number {

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { type Answer, type AnswerEnd, startAnswers } from "../../chat/answer.ts";
 import type { Model } from "../../model.ts";
-import type { ApiError } from "../api-error.ts";
+import { type ApiError, refuseFormat } from "../api-error.ts";
 import { newId } from "../new-id.ts";
 import { answerContext, bodyOf, eventResponse, json, type Route } from "../route.ts";
 import type { ServerEvent } from "../sse.ts";
@@ -42,7 +42,8 @@ export const responses: Route = {
   async handle(call) {
     const request = await bodyOf(call, responsesRequestSchema);
     const model = await call.scope.lease(call.state.pool, request.model);
-    const [answer] = await startAnswers(answerContext(call), model, request.conversation);
+    const answers = startAnswers(answerContext(call), model, request.conversation);
+    const [answer] = await answers.catch(refuseFormat("text.format"));
     const stream = new ResponseStream(request, model, answer!);
     if (request.stream) return eventResponse(call, stream.events(), (error) => stream.error(error));
     return json(await stream.whole());
