@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { access, readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { HalfbyteError } from "../errors.ts";
+import { splitFileNames } from "../formats/gguf/open-gguf.ts";
 import { shown } from "../formats/shown.ts";
 import { isModelFile, lackOfModel, MANIFEST_FILE } from "./model-files.ts";
 import { writing } from "./write-error.ts";
@@ -32,7 +33,7 @@ export async function checkOutput(
   await checkAround(path);
   const found = await stat(target).catch(() => undefined);
   const real = found ? await realpath(target) : join(await realpath(dirname(target)), basename(target));
-  for (const input of inputs) {
+  for (const input of inputs.flatMap(filesOf)) {
     const read = await realpath(input).catch(() => undefined);
     if (read === undefined) continue;
     if (read === real || read.startsWith(real + sep)) refuse("the output is the input", "give it another name");
@@ -55,6 +56,11 @@ export async function checkOutput(
       `the folder there is not one that holds ${kind === "folder" ? "a model" : "ranks"} and nothing else: ${stranger}`,
       "remove it first, or give another name",
     );
+}
+
+/** A file, or all files of a split model of which it is one. */
+function filesOf(input: string): string[] {
+  return splitFileNames(basename(input))?.map((name) => join(dirname(input), name)) ?? [input];
 }
 
 /** The folder around an output is there, and can be written to. */

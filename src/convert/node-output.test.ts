@@ -160,6 +160,14 @@ describe("an output on disk", () => {
     await output.discard();
   });
 
+  it("is no other file of a split model that is read", async () => {
+    const [first, second] = [1, 2].map((n) => join(folder, `m-0000${n}-of-00002.gguf`)) as [string, string];
+    for (const path of [first, second]) await writeFile(path, "mine");
+    await expect(openOutput(second, "file", { force: true, inputs: [first] })).rejects.toThrow(
+      refused("ERR_ARGUMENT", /is the input/),
+    );
+  });
+
   it("is not in the folder that is read", async () => {
     const path = join(folder, "model");
     await madeFolder(path, MODEL_FILES);
