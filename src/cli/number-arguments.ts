@@ -9,11 +9,12 @@ export function numberArgument(text: string): number {
   throw new InvalidArgumentError("Not a number.");
 }
 
-export function integerFrom(smallest: number): (text: string) => number {
+export function integerFrom(smallest: number, largest: number = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (Number.isSafeInteger(value) && value >= smallest) return value;
-    throw new InvalidArgumentError(`Not an integer from ${smallest}.`);
+    if (Number.isSafeInteger(value) && value >= smallest && value <= largest) return value;
+    const end = largest < Number.MAX_SAFE_INTEGER ? ` to ${largest}` : "";
+    throw new InvalidArgumentError(`Not an integer from ${smallest}${end}.`);
   };
 }
 

@@ -48,7 +48,7 @@ export function addServeCommand(program: Command, modelHelp: string, interrupt: 
   group("Address and access:");
   serve
     .option("--host <address>", "address to listen on; any but loopback needs --api-key", "127.0.0.1")
-    .option("-p, --port <number>", "port; 0 takes any that is free", integerFrom(0), 8000)
+    .option("-p, --port <number>", "port; 0 takes any that is free", integerFrom(0, 65_535), 8000)
     .option("--api-key <key>", "a key that requests must have, besides those in HALFBYTE_API_KEY (repeatable)", collect)
     .option("--without-key", "let anyone call who reaches the address")
     .option("--allowed-host <name>", "a further name by which the server may be called (repeatable)", collect)

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import { loadModel } from "../index.ts";
 import { ApiError } from "../server/api-error.ts";
+import { originOf } from "../server/guard.ts";
 import {
   createApp,
   jsonLog,
@@ -32,6 +33,7 @@ export async function serve(
 ): Promise<void> {
   const apiKeys = apiKeysOf(options);
   checkAddress(options, apiKeys);
+  const corsOrigins = (options.cors ?? []).map(originOf);
   const log = logOf(options.log);
   const models = await servedModels(references, options, interrupt);
   const pool = new ModelPool(models, options.modelMemory ? { memoryBytes: options.modelMemory * MiB } : {});
@@ -40,7 +42,7 @@ export async function serve(
     apiKeys,
     ...(options.withoutKey && { allowedHosts: "any" as const }),
     ...(options.allowedHost && { allowedHosts: [...LOOPBACK, ...options.allowedHost] }),
-    corsOrigins: options.cors ?? [],
+    corsOrigins,
     timeoutMs: options.timeout * 1000,
     maxBodyBytes: options.maxBody * KiB,
     log,
@@ -78,7 +80,11 @@ function checkAddress({ host, withoutKey }: ServeOptions, apiKeys: readonly stri
 
 /** Keys of the command line, and those in the environment, which other users' process lists do not show. */
 function apiKeysOf({ apiKey = [] }: ServeOptions): string[] {
-  const keys = [...apiKey, ...(process.env.HALFBYTE_API_KEY ?? "").split(",")].map((key) => key.trim()).filter(Boolean);
+  const { HALFBYTE_API_KEY: fromEnvironment = "" } = process.env;
+  const isEmpty = (text: string): boolean => /^[\s,]*$/.test(text);
+  const place = apiKey.some(isEmpty) ? "--api-key" : fromEnvironment && isEmpty(fromEnvironment) && "HALFBYTE_API_KEY";
+  if (place) throw new HalfbyteError("ERR_ARGUMENT", "there is no key in it", { place });
+  const keys = [...apiKey, ...fromEnvironment.split(",")].map((key) => key.trim()).filter(Boolean);
   const bad = keys.find((key) => !/^[\x21-\x7e]+$/.test(key));
   if (bad !== undefined)
     throw new HalfbyteError("ERR_ARGUMENT", "an API key has characters that no header can carry", {

@@ -20,6 +20,16 @@ describe("the guard", () => {
     },
   );
 
+  it("takes origins as people write them, and refuses what is none", () => {
+    for (const written of ["http://good.example/", "HTTP://Good.example:80", " http://good.example"]) {
+      const guard = new Guard({ corsOrigins: [written] });
+      expect(guard.allowsOrigin("http://good.example")).toBe(true);
+    }
+    expect(new Guard({ corsOrigins: ["tauri://localhost"] }).allowsOrigin("tauri://localhost")).toBe(true);
+    for (const wrong of ["notanorigin", "", "http://", "http://good.example/path", "http://*.example", "http://a b"])
+      expect(() => new Guard({ corsOrigins: [wrong] })).toThrow(expect.objectContaining({ code: "ERR_ARGUMENT" }));
+  });
+
   it("lets pages of its own origin and of those allowed call, and no others", () => {
     const guard = new Guard({ corsOrigins: ["https://page.example"] });
     const from = (origin: string) => () => guard.checkOrigin(request({ host: "localhost:8000", origin }));

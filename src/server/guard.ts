@@ -1,3 +1,4 @@
+import { HalfbyteError } from "../errors.ts";
 import { ApiError } from "./api-error.ts";
 
 export interface GuardOptions {
@@ -23,7 +24,7 @@ export class Guard {
   constructor({ apiKeys = [], allowedHosts, corsOrigins = [] }: GuardOptions) {
     this.#keys = apiKeys.map(digest);
     this.#hosts = allowedHosts ?? (apiKeys.length > 0 ? "any" : LOOPBACK_NAMES);
-    this.#origins = corsOrigins;
+    this.#origins = corsOrigins.map(originOf);
   }
 
   /** Throws 403 for a host or origin that is not allowed. */
@@ -59,6 +60,22 @@ export class Guard {
     for (const key of this.#keys) known |= Number(sameBytes(hash, await key));
     if (!known) throw new ApiError(401, "invalid_api_key", "That API key is not one of this server's.");
   }
+}
+
+/** An origin as browsers send it; also "*" and "null". Throws ERR_ARGUMENT for what is none. */
+export function originOf(text: string): string {
+  const origin = text.trim().replace(/\/$/, "");
+  if (origin === "*" || origin === "null") return origin;
+  const isOrigin = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@*]+$/i.test(origin) && URL.canParse(origin);
+  if (!isOrigin)
+    throw new HalfbyteError("ERR_ARGUMENT", "no origin", {
+      place: "--cors (corsOrigins)",
+      expected: "the likes of https://page.example:8080, or *",
+      got: text.slice(0, 200),
+    });
+  // Without the scheme's own port and in lower case; schemes of apps have no such form.
+  const { origin: normal } = new URL(origin);
+  return normal === "null" ? origin.toLowerCase() : normal;
 }
 
 /** Hashes have one length, and what their comparison could tell of time says nothing of the key. */
