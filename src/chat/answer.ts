@@ -51,6 +51,7 @@ export interface AnswerContext {
   readonly watch?: (
     events: AsyncIterable<GenerationEvent>,
     result: () => Promise<GenerationResult>,
+    promptTokens: number,
   ) => AsyncIterable<GenerationEvent>;
 }
 
@@ -90,7 +91,7 @@ function makeAnswer(
   promptTokens: number,
 ): Answer {
   async function* events(): AsyncGenerator<AnswerEvent, void> {
-    const watched = watch(generation.events(), () => generation.result);
+    const watched = watch(generation.events(), () => generation.result, promptTokens);
     for await (const event of watched) yield { parts: reader.read(event), tokens: event.tokens };
     const parts = reader.end();
     if (parts.length > 0) yield { parts, tokens: [] };

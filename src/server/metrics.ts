@@ -21,6 +21,7 @@ export class ServerMetrics {
   readonly #queue: Histogram;
   readonly #promptTokens: Histogram;
   readonly #generationTokens: Histogram;
+  readonly #prompted: Counter;
   readonly #generated: Counter;
   readonly #success: Counter;
   readonly #responses: Counter;
@@ -41,6 +42,7 @@ export class ServerMetrics {
     this.#queue = histogram("vllm:request_queue_time_seconds", "Time in the queue.", SECONDS);
     this.#promptTokens = histogram("vllm:request_prompt_tokens", "Tokens of prompts.", TOKENS);
     this.#generationTokens = histogram("vllm:request_generation_tokens", "Tokens of answers.", TOKENS);
+    this.#prompted = registry.counter("vllm:prompt_tokens_total", "Prompt tokens, also those from the cache.", MODEL);
     this.#generated = registry.counter("vllm:generation_tokens_total", "Tokens generated.", MODEL);
     this.#success = registry.counter("vllm:request_success_total", "Generations that ended, by reason.", [
       ...MODEL,
@@ -68,11 +70,17 @@ export class ServerMetrics {
     this.#responses.add(1, method, route, String(status));
   }
 
+  /** Counts the tokens of a prompt, those from the cache among them. */
+  promptRead(model: string, tokens: number): void {
+    this.#prompted.add(tokens, model);
+  }
+
   /** Passes the events of a generation through, and takes its times. */
   async *track(
     model: string,
     events: AsyncIterable<GenerationEvent>,
     result: () => Promise<GenerationResult>,
+    promptTokens: number,
   ): AsyncGenerator<GenerationEvent, void> {
     const start = performance.now();
     let last = 0;
@@ -80,12 +88,16 @@ export class ServerMetrics {
       const now = performance.now();
       const { length } = event.tokens;
       this.#generated.add(length, model);
-      if (last === 0) this.#firstToken.observe((now - start) / 1000, model);
-      else for (let i = 0; i < length; i++) this.#interToken.observe((now - last) / 1000 / length, model);
+      if (last === 0) {
+        this.promptRead(model, promptTokens);
+        this.#firstToken.observe((now - start) / 1000, model);
+      } else for (let i = 0; i < length; i++) this.#interToken.observe((now - last) / 1000 / length, model);
       last = now;
       yield event;
     }
     const { usage, timings, finishReason } = await result();
+    // The prompt was read for its own sake.
+    if (last === 0 && finishReason === "length") this.promptRead(model, promptTokens);
     this.#latency.observe((performance.now() - start) / 1000, model);
     this.#queue.observe(timings.queueMs / 1000, model);
     this.#promptTokens.observe(usage.promptTokens, model);
@@ -107,7 +119,7 @@ export class ServerMetrics {
       (s) => s.blocksInUse / s.blocksTotal,
     );
     each("counter", "vllm:num_preemptions_total", "Generations put back for want of cache.", (s) => s.preemptions);
-    each("counter", "vllm:prompt_tokens_total", "Prompt tokens computed.", (s) => s.promptTokensComputed);
+    each("counter", "halfbyte_prompt_tokens_computed_total", "Prompt tokens computed.", (s) => s.promptTokensComputed);
     each("counter", "vllm:prefix_cache_queries_total", "Prompt tokens looked up.", (s) => s.prefixQueryTokens);
     each("counter", "vllm:prefix_cache_hits_total", "Prompt tokens found in the cache.", (s) => s.prefixHitTokens);
     each("counter", "vllm:spec_decode_num_draft_tokens_total", "Tokens guessed ahead.", (s) => s.draftTokens);

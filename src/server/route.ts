@@ -41,7 +41,7 @@ export function answerContext({ scope, state }: Call): AnswerContext {
   return {
     signal: () => scope.branch(),
     timeoutMs: state.limits.timeoutMs,
-    watch: (events, result) => state.metrics.track(scope.model ?? "", events, result),
+    watch: (events, result, promptTokens) => state.metrics.track(scope.model ?? "", events, result, promptTokens),
   };
 }
 

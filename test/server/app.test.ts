@@ -78,14 +78,20 @@ describe("the app, without a socket", () => {
   });
 
   it("counts and times in vLLM's names", async () => {
-    const request = { model: "tiny", prompt: "Hi", max_tokens: 5, ignore_eos: true };
-    await (await post(app, "/v1/completions", request)).json();
-    const text = await (await app.request("/metrics")).text();
+    const prompt = Array.from({ length: 64 }, (_, id) => id + 10);
+    const request = { model: "tiny", prompt, max_tokens: 5, ignore_eos: true };
+    const metered = createApp(model);
+    await (await post(metered, "/v1/completions", request)).json();
+    // Those from the cache count.
+    await (await post(metered, "/v1/completions", { ...request, max_tokens: 0, echo: true, logprobs: 0 })).json();
+    await (await post(metered, "/v1/completions", { ...request, stream: true })).text();
+    const text = await (await metered.request("/metrics")).text();
     for (const line of [
-      'vllm:request_success_total{model_name="tiny",finished_reason="length"} 1',
-      'vllm:generation_tokens_total{model_name="tiny"} 5',
-      'vllm:time_to_first_token_seconds_count{model_name="tiny"} 1',
-      'halfbyte_http_responses_total{method="POST",route="/v1/completions",status="200"} 1',
+      'vllm:request_success_total{model_name="tiny",finished_reason="length"} 3',
+      'vllm:prompt_tokens_total{model_name="tiny"} 192',
+      'vllm:generation_tokens_total{model_name="tiny"} 10',
+      'vllm:time_to_first_token_seconds_count{model_name="tiny"} 2',
+      'halfbyte_http_responses_total{method="POST",route="/v1/completions",status="200"} 3',
     ])
       expect(text).toContain(`${line}\n`);
     for (const line of text.trim().split("\n"))

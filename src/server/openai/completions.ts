@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { interleaved } from "../../chat/answer.ts";
 import { choiceOptions } from "../../chat/conversation.ts";
 import type { Generation } from "../../engine/generation.ts";
-import type { GeneratedToken, GenerationResult } from "../../engine/generation-result.ts";
+import type { GeneratedToken, GenerationEvent, GenerationResult } from "../../engine/generation-result.ts";
 import type { Model } from "../../model.ts";
 import { ApiError, toApiError } from "../api-error.ts";
 import {
@@ -146,7 +146,7 @@ function startChoices({ scope, state }: Call, model: Model, body: Body, asked: s
 }
 
 async function whole(call: Call, model: Model, body: Body, started: readonly Started[]): Promise<object> {
-  const results = await Promise.all(started.map(({ generation }) => drain(call, model, generation)));
+  const results = await Promise.all(started.map((each) => drain(call, model, each)));
   const perPrompt = body.best_of ?? body.n ?? 1;
   const choices: Choice[] = [];
   const usages = { prompt: 0, cached: 0, completion: 0 };
@@ -170,13 +170,21 @@ async function whole(call: Call, model: Model, body: Body, started: readonly Sta
   return { ...head(body), choices, usage } satisfies v.InferOutput<typeof responseSchema>;
 }
 
-async function drain(call: Call, model: Model, generation: Generation): Promise<GenerationResult> {
-  for await (const _ of call.state.metrics.track(model.info.name, generation.events(), () => generation.result));
-  return generation.result;
+async function drain(call: Call, model: Model, started: Started): Promise<GenerationResult> {
+  for await (const _ of tracked(call, model, started));
+  return started.generation.result;
+}
+
+function tracked(
+  { state }: Call,
+  { info }: Model,
+  { generation, promptLength }: Started,
+): AsyncIterable<GenerationEvent> {
+  return state.metrics.track(info.name, generation.events(), () => generation.result, promptLength);
 }
 
 async function* streamChoices(
-  { state }: Call,
+  call: Call,
   model: Model,
   body: Body,
   started: readonly Started[],
@@ -187,9 +195,7 @@ async function* streamChoices(
     data: { ...common, choices: [choice], ...(withUsage && { usage: null }) },
   });
   const logprobs = started.map(() => (wantsLogprobs(body) ? new TextLogprobs(model.tokenizer) : undefined));
-  const events = started.map(({ generation }) =>
-    state.metrics.track(model.info.name, generation.events(), () => generation.result),
-  );
+  const events = started.map((each) => tracked(call, model, each));
   const unsaid = new Set(body.echo ? started.keys() : []);
   const echoed = function* (index: number): Generator<ServerEvent, void> {
     if (!unsaid.delete(index)) return;

@@ -69,6 +69,7 @@ export const embeddings: Route = {
         },
       );
     const tokens = embedded.reduce((sum, { promptTokens }) => sum + promptTokens, 0);
+    state.metrics.promptRead(body.model, tokens);
     return json({
       object: "list",
       data: embedded.map(({ vector }, index) => {
