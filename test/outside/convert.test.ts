@@ -13,6 +13,7 @@ import { openFileSource } from "../../src/formats/node-file-source.ts";
 import { safetensorsFloats } from "../../src/formats/read-tensor.ts";
 import type { HuggingFaceFolder } from "../../src/formats/safetensors/hugging-face-folder.ts";
 import { openSafetensors } from "../../src/formats/safetensors/open-safetensors.ts";
+import { type QuantizeModelOptions, quantizeModel } from "../../src/quantize/quantize-model.ts";
 import { type MatrixKind, randomMatrix } from "../encodings.ts";
 import { goldenPath } from "../golden-data.ts";
 import { firstDifference, type ModelFile, weightsAsIn } from "../model-weights.ts";
@@ -59,6 +60,8 @@ interface Case {
   readonly title: string;
   readonly open: () => Promise<ModelFile>;
   readonly to: string;
+  /** Made by `quantize`, so that the weights are those Halfbyte finds in its own file. */
+  readonly quantize?: boolean;
 }
 
 const hasTorch = typeof python !== "string" && python.hasTorch;
@@ -77,6 +80,9 @@ const all: readonly Case[] = [
   ...cases("an order of inputs", () => randomModel({ ...asymmetric, order: true }, symmetric), [
     ...["f32", "gptq_v2", "compressed-tensors", "gguf", "gguf:f32"],
   ]),
+  ...["cpu_int4", "gptq", "gptq_v2", "awq", "compressed-tensors", "gguf:q4_0", "gguf:q4_1", "gguf:q8_0"].flatMap((to) =>
+    cases("what quantize makes", () => openOwn("llama-q4_0.gguf"), [to]).map((each) => ({ ...each, quantize: true })),
+  ),
   ...["llama", "qwen3", "gemma3"].flatMap((name) =>
     twins
       ? cases(`golden ${name} in cpu_int4`, () => openFolder(`${twins}/${name}/cpu_int4_embed`), ["f32", "gguf"])
@@ -85,9 +91,14 @@ const all: readonly Case[] = [
 ];
 
 /** Converts to a path and returns it. */
-async function converted({ open, to }: Case, i: number): Promise<string> {
+async function converted({ open, to, quantize = false }: Case, i: number): Promise<string> {
   const target = conversionTarget(to);
   const path = join(folder, target.format === "gguf" ? `${i}.gguf` : String(i));
+  if (quantize) {
+    const encoding = to as QuantizeModelOptions["encoding"];
+    await quantizeModel(await open(), path, { encoding, method: "search", groupSize: 32 });
+    return path;
+  }
   const conversion = await planConversion(await open(), target);
   const output = await openOutput(path, conversion.format === "gguf" ? "file" : "folder");
   if (conversion.format === "gguf") await conversion.write(await output.sink());
@@ -120,9 +131,11 @@ describe.skipIf(skipped)(`other software reads what convert writes${skipped ? ` 
     () => {},
   );
 
-  it.each(all.map((each, i) => ({ ...each, i })))("$title as $to", async ({ open, to, i }) => {
+  it.each(all.map((each, i) => ({ ...each, i })))("$title as $to", async ({ open, to, i, quantize = false }) => {
     const { format } = conversionTarget(to);
-    const read = await weightsIn(join(folder, `${i}${format === "gguf" ? ".gguf" : ""}.read.safetensors`));
-    expect(firstDifference(await weightsAsIn(format, await open()), read)).toBeUndefined();
+    const path = join(folder, `${i}${format === "gguf" ? ".gguf" : ""}`);
+    const written = format === "gguf" ? openGguf(memorySource(await readFile(path))) : openFolder(path);
+    const read = await weightsIn(`${path}.read.safetensors`);
+    expect(firstDifference(await weightsAsIn(format, await (quantize ? written : open())), read)).toBeUndefined();
   });
 });
