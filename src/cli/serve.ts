@@ -175,7 +175,7 @@ async function drain(server: Listening, stop: AbortController, seconds: number, 
 }
 
 /** For the last events of streams that were ended. */
-const LAST_WORDS_MS = 500;
+const LAST_WORDS_MS = 2000;
 
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
