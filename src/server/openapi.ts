@@ -2,6 +2,12 @@ import { toJsonSchema } from "@valibot/to-json-schema";
 import type * as v from "valibot";
 import type { Route } from "./route.ts";
 
+const EVENT = {
+  type: "object",
+  required: ["data"],
+  properties: { event: { type: "string" }, data: { type: "string" } },
+};
+
 /** What /openapi.json says, made of the schemas by which requests are checked. */
 export interface OpenApi {
   readonly openapi: string;
@@ -83,7 +89,8 @@ function operation(route: Route, path: string, { hasKeys, models }: OpenApiOptio
       ? { [response]: { schema: { type: "string" } } }
       : {
           "application/json": { schema: jsonSchema(response) },
-          ...(streams && { "text/event-stream": { schema: { type: "string" } } }),
+          // Of each event, as those who check streams read it.
+          ...(streams && { "text/event-stream": { schema: EVENT } }),
         };
   return {
     operationId: `${method.toLowerCase()}${path.replace(/[^a-zA-Z]+(\w)?/g, (_, letter = "") => letter.toUpperCase())}`,
