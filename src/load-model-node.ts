@@ -1,10 +1,9 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { HalfbyteError } from "./errors.ts";
 import type { PreparedExecutor } from "./executors/executor.ts";
 import type { ByteSource } from "./formats/byte-source.ts";
 import { splitFileNames } from "./formats/gguf/open-gguf.ts";
-import { openFileSource } from "./formats/node-file-source.ts";
+import { openFileIfPresent, openFileSource } from "./formats/node-file-source.ts";
 import { pull } from "./hub/index.ts";
 import { type LoadModelOptions, loadFolder, loadGguf } from "./load-model.ts";
 import type { Model } from "./model.ts";
@@ -22,7 +21,7 @@ export async function loadReference(
 /** Takes a rank's share of a model by reference, as `loadReference` finds it. */
 export async function loadReferenceShard(reference: string, options: LoadShardOptions): Promise<LoadedShard> {
   const path = await fetched(reference, options);
-  const { openPath } = await import("./evaluate/open-path.ts");
+  const { openPath } = await import("./formats/node-open-path.ts");
   const { shardOfFile } = await import("./shard/load-shard.ts");
   return shardOfFile(await openPath(path), options);
 }
@@ -45,7 +44,7 @@ async function fetched(
 
 async function loadPath(path: string, executor: PreparedExecutor, options: LoadModelOptions): Promise<Model> {
   if ((await stat(path)).isDirectory())
-    return loadFolder((name) => openIfPresent(join(path, name)), basename(path), executor, options);
+    return loadFolder((name) => openFileIfPresent(join(path, name)), basename(path), executor, options);
   const names = splitFileNames(basename(path)) ?? [basename(path)];
   const sources: ByteSource[] = [];
   try {
@@ -55,13 +54,4 @@ async function loadPath(path: string, executor: PreparedExecutor, options: LoadM
     throw error;
   }
   return loadGguf(sources, executor, { name: basename(path), ...options });
-}
-
-async function openIfPresent(path: string): Promise<ByteSource | undefined> {
-  try {
-    return await openFileSource(path);
-  } catch (error) {
-    if (error instanceof HalfbyteError && error.code === "ERR_MISSING") return undefined;
-    throw error;
-  }
 }

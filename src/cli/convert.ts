@@ -2,8 +2,8 @@ import { checkOutput } from "../convert/check-output.ts";
 import { type Conversion, conversionTarget, planConversion } from "../convert/convert.ts";
 import { openOutput } from "../convert/node-output.ts";
 import { HalfbyteError } from "../errors.ts";
+import { openModelFile } from "../hub/open-model-file.ts";
 import { formatBytes, formatCount, formatDuration } from "./format.ts";
-import { openModelFile } from "./open-file.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { oneLine } from "./terminal-text.ts";
 

@@ -1,6 +1,6 @@
 import type { NamedFile } from "../evaluate/candidate.ts";
 import { diffModels, type ModelDifference, type TensorDifference } from "../evaluate/diff/diff-models.ts";
-import { openPath } from "../evaluate/open-path.ts";
+import { openPath } from "../formats/node-open-path.ts";
 import { openModel } from "../models/open-model.ts";
 import { EXIT } from "./exit-codes.ts";
 import { formatCount, formatTable, plural } from "./format.ts";

@@ -1,11 +1,11 @@
 import type { ExecutorInfo } from "../executors/executor.ts";
 import { linearKernels, type MatrixKernel, type Running } from "../executors/linear-kernels.ts";
+import { openModelFile } from "../hub/open-model-file.ts";
 import { dumpPlan } from "../plan/dump.ts";
 import type { Plan } from "../plan/plan.ts";
 import { formatBytes, formatCount, formatParameters, formatTable } from "./format.ts";
 import { examine, type Inspection, type InspectionOptions, type TensorRow } from "./inspection.ts";
 import { wouldRun } from "./kernels.ts";
-import { openModelFile } from "./open-file.ts";
 import { errorLine } from "./report-error.ts";
 import { firstLine, oneLine, styled } from "./terminal-text.ts";
 

@@ -1,9 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import { HalfbyteError } from "../errors.ts";
+import { openModelFile } from "../hub/open-model-file.ts";
 import type { QuantizationMethod, QuantizedEncoding } from "../quantize/options.ts";
 import { type QuantizeModelOptions, type QuantizeReport, quantizeModel } from "../quantize/quantize-model.ts";
 import { formatBytes, formatCount, formatDuration } from "./format.ts";
-import { openModelFile } from "./open-file.ts";
 import { ProgressLine } from "./progress-line.ts";
 import type { RunOptions } from "./run-options.ts";
 import { oneLine } from "./terminal-text.ts";

@@ -4,10 +4,10 @@ import { conversionTarget } from "../convert/convert.ts";
 import { openOutput } from "../convert/node-output.ts";
 import type { FolderTarget } from "../convert/plan-folder.ts";
 import { HalfbyteError } from "../errors.ts";
+import { openModelFile } from "../hub/open-model-file.ts";
 import type { Range } from "../shard/cuts.ts";
 import { planShard, type ShardFolder } from "../shard/write-shard.ts";
 import { formatBytes, plural } from "./format.ts";
-import { openModelFile } from "./open-file.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { oneLine } from "./terminal-text.ts";
 

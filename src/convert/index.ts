@@ -1,4 +1,4 @@
-import { openModelFile } from "../cli/open-file.ts";
+import { openModelFile } from "../hub/open-model-file.ts";
 import { checkOutput } from "./check-output.ts";
 import { conversionTarget, planConversion } from "./convert.ts";
 import { openOutput } from "./node-output.ts";

@@ -3,7 +3,7 @@ import type { NamedFile } from "./candidate.ts";
 import { type DiffOptions, diffModels, type ModelDifference } from "./diff/diff-models.ts";
 import { type EvaluateOptions as EvaluateFilesOptions, evaluateFiles } from "./evaluate-files.ts";
 import type { Evaluation } from "./evaluation.ts";
-import { openReference } from "./open-path.ts";
+import { openReference } from "./open-reference.ts";
 
 export type { ValueDifference } from "./diff/compare-values.ts";
 export type { DiffOptions, ModelDifference, TensorDifference, TensorSide } from "./diff/diff-models.ts";

@@ -48,3 +48,13 @@ async function readAt(handle: FileHandle, path: string, offset: number, target: 
     done += bytesRead;
   }
 }
+
+/** As `openFileSource`, or undefined where there is no such file. */
+export async function openFileIfPresent(path: string): Promise<ByteSource | undefined> {
+  try {
+    return await openFileSource(path);
+  } catch (error) {
+    if (error instanceof HalfbyteError && error.code === "ERR_MISSING") return undefined;
+    throw error;
+  }
+}

@@ -1,4 +1,4 @@
-import { openModelFile } from "../cli/open-file.ts";
+import { openModelFile } from "../hub/open-model-file.ts";
 import { type QuantizeModelOptions, type QuantizeReport, quantizeModel } from "./quantize-model.ts";
 
 export type { QuantizationMethod, QuantizedEncoding } from "./options.ts";

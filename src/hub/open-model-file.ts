@@ -1,14 +1,12 @@
-import { stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
 import { HalfbyteError } from "../errors.ts";
 import type { ByteSource } from "../formats/byte-source.ts";
-import { type GgufFile, openGguf, openGgufByName } from "../formats/gguf/open-gguf.ts";
+import { type GgufFile, openGguf } from "../formats/gguf/open-gguf.ts";
 import { openHttpSource } from "../formats/http-source.ts";
-import { openFileSource } from "../formats/node-file-source.ts";
-import { type HuggingFaceFolder, openHuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
-import { ALIASES } from "../hub/aliases.ts";
-import { resolveModel } from "../hub/index.ts";
-import { parseReference } from "../hub/reference.ts";
+import { openPath } from "../formats/node-open-path.ts";
+import type { HuggingFaceFolder } from "../formats/safetensors/hugging-face-folder.ts";
+import { ALIASES } from "./aliases.ts";
+import { resolveModel } from "./index.ts";
+import { parseReference } from "./reference.ts";
 
 export interface OpenedFile {
   /** The path or URL that was opened. */
@@ -36,26 +34,11 @@ export async function openModelFile(reference: string): Promise<OpenedFile> {
   });
 }
 
-async function openPath(path: string): Promise<GgufFile | HuggingFaceFolder> {
-  const isFolder = (await stat(path)).isDirectory();
-  const open = (folder: string) => (name: string) => openIfPresent(join(folder, name));
-  return isFolder ? openHuggingFaceFolder(open(path), path) : openGgufByName(basename(path), open(dirname(path)));
-}
-
 async function closedOnFailure(source: ByteSource): Promise<GgufFile> {
   try {
     return await openGguf(source);
   } catch (error) {
     await source.close();
-    throw error;
-  }
-}
-
-async function openIfPresent(path: string): Promise<ByteSource | undefined> {
-  try {
-    return await openFileSource(path);
-  } catch (error) {
-    if (error instanceof HalfbyteError && error.code === "ERR_MISSING") return undefined;
     throw error;
   }
 }
