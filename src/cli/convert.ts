@@ -1,8 +1,6 @@
-import { checkOutput } from "../convert/check-output.ts";
-import { type Conversion, conversionTarget, planConversion } from "../convert/convert.ts";
-import { openOutput } from "../convert/node-output.ts";
+import { conversionTarget } from "../convert/convert.ts";
+import { type ConvertReport, convert as convertModel } from "../convert/index.ts";
 import { HalfbyteError } from "../errors.ts";
-import { openModelFile } from "../hub/open-model-file.ts";
 import { formatBytes, formatCount, formatDuration } from "./format.ts";
 import { ProgressLine } from "./progress-line.ts";
 import { oneLine } from "./terminal-text.ts";
@@ -34,49 +32,33 @@ export async function convert(
     });
   const progress = options.quiet ? undefined : new ProgressLine(process.stderr);
   const started = performance.now();
-  const { place, file } = await openModelFile(reference);
-  const outputOptions = { ...(options.force && { force: true }), inputs: [place] };
   try {
-    await checkOutput(output, kind, outputOptions);
-    const conversion = await planConversion(file, target, {
+    const report = await convertModel(reference, output, {
+      to: options.to,
       lossy: options.lossy,
+      force: options.force,
       signal: interrupt,
-      onProgress: (done, total) => progress?.update("checking", done, total),
+      onProgress: (phase, done, total) => progress?.update(phase === "check" ? "checking" : "writing", done, total),
     });
-    const opened = await openOutput(output, kind, outputOptions);
-    try {
-      const writing = {
-        signal: interrupt,
-        onProgress: (done: number, total: number) => progress?.update("writing", done, total),
-      };
-      if (conversion.format === "gguf") await conversion.write(await opened.sink(), writing);
-      else await conversion.write(opened.folder, writing);
-      interrupt.throwIfAborted();
-      await opened.commit();
-    } finally {
-      await opened.discard();
-    }
     progress?.clear();
     const seconds = (performance.now() - started) / 1000;
-    process.stdout.write(options.json ? json(place, output, options.to, conversion, seconds) : `${output}\n`);
-    if (!options.quiet && !options.json) process.stderr.write(summary(conversion, seconds));
+    process.stdout.write(options.json ? json(report, output, options.to, seconds) : `${output}\n`);
+    if (!options.quiet && !options.json) process.stderr.write(summary(report, seconds));
   } catch (error) {
     progress?.clear();
     if (interrupt.aborted && !options.quiet) process.stderr.write("interrupted; nothing was written\n");
     throw error;
-  } finally {
-    await file.close();
   }
 }
 
-function json(place: string, output: string, to: string, conversion: Conversion, seconds: number): string {
-  const { tensors, bytes, rounded, notes } = conversion;
-  const value = { input: place, output, to, tensors: tensors.length, bytes, lossless: rounded.length === 0 };
+function json(report: ConvertReport, output: string, to: string, seconds: number): string {
+  const { input, tensors, bytes, rounded, notes } = report;
+  const value = { input, output, to, tensors, bytes, lossless: rounded.length === 0 };
   return `${JSON.stringify({ ...value, rounded, notes, seconds }, undefined, 2)}\n`;
 }
 
-function summary({ tensors, bytes, rounded, notes }: Conversion, seconds: number): string {
-  const lines = [`${formatCount(tensors.length)} tensors, ${formatBytes(bytes)}, in ${formatDuration(seconds * 1000)}`];
+function summary({ tensors, bytes, rounded, notes }: ConvertReport, seconds: number): string {
+  const lines = [`${formatCount(tensors)} tensors, ${formatBytes(bytes)}, in ${formatDuration(seconds * 1000)}`];
   if (rounded.length > 0) {
     const more =
       rounded.length > SHOWN_NAMES ? ` and ${formatCount(rounded.length - SHOWN_NAMES)} more; --json has all` : "";

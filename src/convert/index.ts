@@ -16,6 +16,10 @@ export interface ConvertOptions {
 }
 
 export interface ConvertReport {
+  /** The path or URL that was read. */
+  readonly input: string;
+  /** Tensors written. */
+  readonly tensors: number;
   /** Bytes of tensors written. */
   readonly bytes: number;
   /** Names of matrices that lost something; none unless `lossy`. */
@@ -54,8 +58,8 @@ export async function convert(
     } finally {
       await out.discard();
     }
-    const { bytes, rounded, notes } = conversion;
-    return { bytes, rounded, notes };
+    const { tensors, bytes, rounded, notes } = conversion;
+    return { input: place, tensors: tensors.length, bytes, rounded, notes };
   } finally {
     await file.close();
   }
